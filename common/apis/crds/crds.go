@@ -1,0 +1,10 @@
+// Package crds embeds the CustomResourceDefinitions of this module, so that tests and tools need
+// no paths.
+package crds
+
+import _ "embed"
+
+// ExternalSecrets is the CustomResourceDefinition of ExternalSecret, as YAML.
+//
+//go:embed direct-secrets.io_externalsecrets.yaml
+var ExternalSecrets []byte

@@ -1,0 +1,28 @@
+// Package v1alpha1 holds the API of direct-secrets that belongs to no provider: ExternalSecret, and
+// the StoreSpec and StoreStatus that every store Kind embeds.
+//
+// No field has an API-server default: what is unset stays unset in the stored object, and the code
+// gives it its meaning. Tools that compare manifests with the cluster therefore see no drift.
+//
+// +kubebuilder:object:generate=true
+// +groupName=direct-secrets.io
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Group is the API group of this package. The groups of providers end with "."+Group.
+const Group = "direct-secrets.io"
+
+// GroupVersion is the group and version of this package.
+var GroupVersion = schema.GroupVersion{Group: Group, Version: "v1alpha1"}
+
+// AddToScheme registers the types of this package with a scheme.
+func AddToScheme(s *runtime.Scheme) error {
+	s.AddKnownTypes(GroupVersion, &ExternalSecret{}, &ExternalSecretList{})
+	metav1.AddToGroupVersion(s, GroupVersion)
+	return nil
+}

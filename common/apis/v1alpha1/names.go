@@ -1,0 +1,24 @@
+package v1alpha1
+
+// Names that are part of the API although no schema holds them.
+const (
+	// RefreshRequestAnnotation asks for a refresh whenever its value changes. It works under every
+	// refresh policy.
+	RefreshRequestAnnotation = Group + "/refresh-requested-at"
+
+	// MarkAnnotationPrefix starts the annotation by which an ExternalSecret marks a Secret that it
+	// writes; a hash of the ExternalSecret's name follows.
+	MarkAnnotationPrefix = Group + "/es."
+
+	// ManagedLabelSuffix follows the group of a module in the label on each Secret that it writes,
+	// for example aws.direct-secrets.io/managed.
+	ManagedLabelSuffix = "/managed"
+
+	// StoreLabelPrefix starts the label that a target carries for each store it was read from; a
+	// hash of the store's group, kind, namespace and name follows.
+	StoreLabelPrefix = "stores." + Group + "/"
+
+	// FieldManagerPrefix starts the field manager of every write to a Secret; the name of the
+	// ExternalSecret follows.
+	FieldManagerPrefix = "direct-secrets:"
+)

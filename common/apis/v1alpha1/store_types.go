@@ -1,0 +1,133 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// StoreRef names a store or generator by Kind and name.
+type StoreRef struct {
+	// Only the group counts; a version may be written but is ignored. Unset: any Kind whose group
+	// ends in direct-secrets.io.
+	// +optional
+	// +kubebuilder:validation:MaxLength=320
+	APIVersion string `json:"apiVersion,omitempty"`
+
+	// For example AWSSecretsManager.
+	// +kubebuilder:validation:MaxLength=63
+	Kind string `json:"kind"`
+
+	// A namespaced Kind is looked up in the namespace of the object that refers to it.
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
+}
+
+// StoreSpec is embedded by every store Kind.
+type StoreSpec struct {
+	// Class of the operator that serves this store. Unset: the operator that runs without
+	// --controller-class.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	Controller string `json:"controller,omitempty"`
+
+	// Time between two validations of the store. Default 5m.
+	// +optional
+	RefreshInterval Duration `json:"refreshInterval,omitempty"`
+
+	// Enabled (the default): hold reads and pushes while the store is not Ready.
+	// +optional
+	// +kubebuilder:validation:Enum="";Enabled;Disabled
+	GatingPolicy GatingPolicy `json:"gatingPolicy,omitempty"`
+
+	// Bounds of the retries inside one call to the provider.
+	// +optional
+	RetrySettings *RetrySettings `json:"retrySettings,omitempty"`
+
+	// ReadOnly refuses every push to this store. Default: ReadWrite.
+	// +optional
+	// +kubebuilder:validation:Enum="";ReadOnly;ReadWrite
+	Access Access `json:"access,omitempty"`
+}
+
+// GatingPolicy says whether a store that is not Ready holds its objects.
+type GatingPolicy string
+
+// The gating policies; unset means Enabled.
+const (
+	GatingEnabled  GatingPolicy = "Enabled"
+	GatingDisabled GatingPolicy = "Disabled"
+)
+
+// Access says whether a store may be written.
+type Access string
+
+// The kinds of access; unset means ReadWrite.
+const (
+	AccessReadOnly  Access = "ReadOnly"
+	AccessReadWrite Access = "ReadWrite"
+)
+
+// RetrySettings bound the retries inside one call to the provider. After them the object is tried
+// again later with back-off, for ever.
+type RetrySettings struct {
+	// Default 5.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=100
+	MaxRetries *int32 `json:"maxRetries,omitempty"`
+
+	// Longest wait between two tries. Default 10s.
+	// +optional
+	RetryInterval Duration `json:"retryInterval,omitempty"`
+}
+
+// StoreStatus is embedded by every store Kind.
+type StoreStatus struct {
+	// Generation of the spec that this status describes.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// What the store can do, derived from the provider's code.
+	// +optional
+	// +listType=set
+	Capabilities []string `json:"capabilities,omitempty"`
+
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// Reasons of the Ready condition of a store.
+const (
+	ReasonStoreValid       = "Valid"
+	ReasonStoreAuthFailed  = "AuthFailed"
+	ReasonStoreInvalidSpec = "InvalidSpec"
+	ReasonStoreUnreachable = "Unreachable"
+)
+
+// SecretKeySelector names a key of a Secret that holds a credential.
+type SecretKeySelector struct {
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
+	// +kubebuilder:validation:MaxLength=253
+	Key string `json:"key"`
+	// Only for cluster Kinds; rejected on namespaced ones, which read beside themselves.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	Namespace string `json:"namespace,omitempty"`
+}
+
+// ServiceAccountSelector names a ServiceAccount whose token is sent to the provider.
+type ServiceAccountSelector struct {
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
+	// Audiences of the token. Default: what the provider asks for.
+	// +optional
+	// +kubebuilder:validation:MaxItems=20
+	// +listType=atomic
+	Audiences []string `json:"audiences,omitempty"`
+	// Only for cluster Kinds; rejected on namespaced ones, which read beside themselves.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	Namespace string `json:"namespace,omitempty"`
+}

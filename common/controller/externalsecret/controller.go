@@ -1,0 +1,253 @@
+package externalsecret
+
+import (
+	"context"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/ratelimiter"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/connection"
+	"github.com/direct-secrets/direct-secrets/common/queue"
+	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/target"
+)
+
+// storeIndex is the cache index from a store to the objects that refer to it.
+const storeIndex = "direct-secrets.io/store"
+
+// releaseEvery is the pace at which objects are let go when their store becomes ready: the first at
+// once, then fifty a second.
+const releaseEvery = time.Second / 50
+
+// Options of the loop.
+type Options struct {
+	// Module is the API group of the module, in labels and marks.
+	Module string
+	// Kinds of stores that the module serves.
+	Kinds []store.Kind
+	// Concurrency is the number of workers.
+	Concurrency int
+	// ControllerClass is the class of stores that this operator serves.
+	ControllerClass string
+	// Namespaced is true for an operator that serves chosen namespaces only: it has no right to
+	// read cluster Kinds.
+	Namespaced bool
+	// DefaultCleanupPolicy is for objects that leave cleanupPolicy unset.
+	DefaultCleanupPolicy v1alpha1.CleanupPolicy
+	// Random returns numbers in [0, 1) for jitter. Default: rand.Float64.
+	Random func() float64
+}
+
+// Setup adds the loop to a manager. live must not read from a cache.
+func Setup(mgr manager.Manager, live client.Client, pool *connection.Pool, o Options) error {
+	routes, err := newRoutes(mgr.GetCache(), mgr.GetScheme(), o.Kinds)
+	if err != nil {
+		return errors.Wrap(err, "cannot route store Kinds")
+	}
+	if o.Random == nil {
+		o.Random = rand.Float64
+	}
+	r := &Reconciler{
+		client:  live,
+		cache:   mgr.GetCache(),
+		events:  mgr.GetEventRecorder("direct-secrets"),
+		writer:  target.NewWriter(live),
+		pool:    pool,
+		routes:  routes,
+		opts:    o,
+		objects: newObjects(),
+		backoff: ratelimiter.NewController(),
+		started: time.Now(),
+	}
+	err = mgr.GetFieldIndexer().IndexField(context.Background(), &v1alpha1.ExternalSecret{}, storeIndex, func(obj client.Object) []string {
+		es, ok := obj.(*v1alpha1.ExternalSecret)
+		if !ok {
+			return nil
+		}
+		return routes.storeKeys(es)
+	})
+	if err != nil {
+		return errors.Wrap(err, "cannot index ExternalSecrets by store")
+	}
+	var q *queue.Queue[reconcile.Request]
+	c, err := controller.New("externalsecret", mgr, controller.Options{
+		Reconciler:              r,
+		MaxConcurrentReconciles: o.Concurrency,
+		RateLimiter:             ratelimiter.NewController(),
+		NewQueue: func(name string, l workqueue.TypedRateLimiter[reconcile.Request]) workqueue.TypedRateLimitingInterface[reconcile.Request] {
+			q = queue.New(name, l)
+			return q
+		},
+	})
+	if err != nil {
+		return errors.Wrap(err, "cannot make the controller")
+	}
+	r.enqueueAfter = func(key types.NamespacedName, priority int, after time.Duration) {
+		q.AddWithOpts(priorityqueue.AddOpts{Priority: &priority, After: after}, reconcile.Request{NamespacedName: key})
+	}
+	return r.watch(c, mgr)
+}
+
+func (r *Reconciler) watch(c controller.Controller, mgr manager.Manager) error {
+	secrets := &metav1.PartialObjectMetadata{}
+	secrets.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
+	sources := []source.Source{
+		source.Kind[client.Object](mgr.GetCache(), &v1alpha1.ExternalSecret{}, r.objectEvents()),
+		source.Kind[client.Object](mgr.GetCache(), secrets, r.secretEvents()),
+	}
+	for _, k := range r.routes.kinds {
+		if k.Cluster && r.opts.Namespaced {
+			continue // Its informer would never sync.
+		}
+		sources = append(sources, source.Kind[client.Object](mgr.GetCache(), k.New(), r.storeEvents(k)))
+	}
+	for _, s := range sources {
+		if err := c.Watch(s); err != nil {
+			return errors.Wrap(err, "cannot watch")
+		}
+	}
+	return nil
+}
+
+type requests = workqueue.TypedRateLimitingInterface[reconcile.Request]
+
+// objectEvents ranks: what was never synced or has changed goes first, and so does not wait behind
+// what a restart lists.
+func (r *Reconciler) objectEvents() handler.EventHandler {
+	return handler.Funcs{
+		CreateFunc: func(_ context.Context, e event.CreateEvent, _ requests) {
+			es, ok := e.Object.(*v1alpha1.ExternalSecret)
+			if !ok || !r.routes.claims(es) {
+				return
+			}
+			priority := queue.High
+			if es.Status.RefreshTime != nil && es.Status.ObservedGeneration == es.Generation {
+				priority = queue.Low
+			}
+			r.enqueue(client.ObjectKeyFromObject(es), priority)
+		},
+		UpdateFunc: func(_ context.Context, e event.UpdateEvent, _ requests) {
+			was, ok := e.ObjectOld.(*v1alpha1.ExternalSecret)
+			es, ok2 := e.ObjectNew.(*v1alpha1.ExternalSecret)
+			if !ok || !ok2 {
+				return
+			}
+			key := client.ObjectKeyFromObject(es)
+			if obj := r.objects.peek(key); obj != nil {
+				obj.sawStatus(es.ResourceVersion)
+			}
+			mine := r.routes.claims(es)
+			if !mine && !r.routes.claims(was) {
+				return
+			}
+			if mine && was.Generation == es.Generation && was.UID == es.UID && metadataHash(was) == metadataHash(es) &&
+				was.Annotations[v1alpha1.RefreshRequestAnnotation] == es.Annotations[v1alpha1.RefreshRequestAnnotation] {
+				return // Only the status moved.
+			}
+			r.enqueue(key, queue.High)
+		},
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, _ requests) {
+			r.enqueue(client.ObjectKeyFromObject(e.Object), queue.High)
+		},
+	}
+}
+
+// secretEvents brings an object back when its target changed, but not for the echo of its own
+// write.
+func (r *Reconciler) secretEvents() handler.EventHandler {
+	on := func(s client.Object, deleted bool) {
+		for name := range target.Marks(s.GetAnnotations()) {
+			key := types.NamespacedName{Namespace: s.GetNamespace(), Name: name}
+			obj := r.objects.peek(key)
+			if obj == nil || obj.sawSecret(s, deleted) {
+				continue
+			}
+			r.enqueue(key, queue.High)
+		}
+	}
+	return handler.Funcs{
+		CreateFunc: func(_ context.Context, e event.CreateEvent, _ requests) { on(e.Object, false) },
+		UpdateFunc: func(_ context.Context, e event.UpdateEvent, _ requests) {
+			on(e.ObjectNew, false)
+			if len(e.ObjectNew.GetAnnotations()) < len(e.ObjectOld.GetAnnotations()) {
+				on(e.ObjectOld, false) // A mark was removed.
+			}
+		},
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, _ requests) { on(e.Object, true) },
+	}
+}
+
+// storeEvents lets the objects of a store go when it becomes ready or has changed: those that are
+// not in step, new ones first.
+func (r *Reconciler) storeEvents(k route) handler.EventHandler {
+	return handler.Funcs{
+		CreateFunc: func(ctx context.Context, e event.CreateEvent, _ requests) {
+			if !e.IsInInitialList {
+				r.release(ctx, k, e.Object)
+			}
+		},
+		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, _ requests) {
+			was, ok := e.ObjectOld.(store.Object)
+			is, ok2 := e.ObjectNew.(store.Object)
+			if !ok || !ok2 {
+				return
+			}
+			changed := was.GetGeneration() != is.GetGeneration() || was.GetUID() != is.GetUID()
+			if changed || (held(was) != nil && held(is) == nil) {
+				r.release(ctx, k, is)
+			}
+		},
+	}
+}
+
+func (r *Reconciler) release(ctx context.Context, k route, s client.Object) {
+	var list v1alpha1.ExternalSecretList
+	if err := r.cache.List(ctx, &list, client.MatchingFields{storeIndex: k.indexKey(client.ObjectKeyFromObject(s))}); err != nil {
+		return // Only a cache that is shutting down, or has no such index, fails.
+	}
+	var waiting []*v1alpha1.ExternalSecret
+	for i := range list.Items {
+		es := &list.Items[i]
+		if !k.Cluster && es.Namespace != s.GetNamespace() {
+			continue
+		}
+		if !meta.IsStatusConditionTrue(es.Status.Conditions, v1alpha1.ConditionReady) {
+			waiting = append(waiting, es)
+		}
+	}
+	slices.SortStableFunc(waiting, func(a, b *v1alpha1.ExternalSecret) int {
+		return rank(a) - rank(b)
+	})
+	for i, es := range waiting {
+		key := client.ObjectKeyFromObject(es)
+		if obj := r.objects.peek(key); obj != nil {
+			obj.hold(time.Time{})
+		}
+		r.enqueueAfter(key, queue.High-rank(es), time.Duration(i)*releaseEvery)
+	}
+}
+
+// rank orders what is let go: new objects before those that were in step once.
+func rank(es *v1alpha1.ExternalSecret) int {
+	if es.Status.RefreshTime == nil {
+		return 0
+	}
+	return 1
+}

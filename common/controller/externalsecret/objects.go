@@ -1,0 +1,189 @@
+package externalsecret
+
+import (
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+)
+
+// object is what the loop remembers of one ExternalSecret between two reconciles. All of it can be
+// lost without harm: a restart starts empty.
+type object struct {
+	mu sync.Mutex
+
+	uid types.UID
+	// next is the time of the next periodic refresh.
+	next time.Time
+	// notBefore holds a retry back; it counts for one generation and refresh request.
+	notBefore time.Time
+	attempt   attempt
+	fetch     *reading
+
+	// What this process wrote last, until the caches show it.
+	status     *v1alpha1.ExternalSecretStatus
+	statusSeen string
+	secret     *metav1.PartialObjectMetadata
+}
+
+// attempt identifies what a person asked for.
+type attempt struct {
+	generation int64
+	request    string
+}
+
+type objects struct {
+	mu sync.Mutex
+	m  map[types.NamespacedName]*object
+}
+
+func newObjects() *objects { return &objects{m: map[types.NamespacedName]*object{}} }
+
+// get returns the memory of an object, a fresh one if its uid has changed.
+func (o *objects) get(key types.NamespacedName, uid types.UID) *object {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if obj := o.m[key]; obj != nil && obj.uid == uid {
+		return obj
+	} else if obj != nil {
+		obj.forget()
+	}
+	obj := &object{uid: uid}
+	o.m[key] = obj
+	return obj
+}
+
+func (o *objects) peek(key types.NamespacedName) *object {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.m[key]
+}
+
+// forget drops an object that is gone or not ours.
+func (o *objects) forget(key types.NamespacedName) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if obj := o.m[key]; obj != nil {
+		obj.forget()
+		delete(o.m, key)
+	}
+}
+
+func (o *object) forget() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.fetch != nil {
+		o.fetch.drop()
+		o.fetch = nil
+	}
+}
+
+// hold keeps back the next try of an attempt.
+func (o *object) hold(until time.Time) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.notBefore = until
+}
+
+// begin returns how long an attempt is still held back; another attempt than the last is not.
+func (o *object) begin(a attempt) time.Duration {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.attempt != a {
+		o.attempt, o.notBefore = a, time.Time{}
+	}
+	return time.Until(o.notBefore)
+}
+
+// version returns the resourceVersion that a patch of the status must find.
+func (o *object) version(es *v1alpha1.ExternalSecret) string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.status == nil {
+		return es.ResourceVersion
+	}
+	return o.statusSeen
+}
+
+// latest returns the status to go by: that of the cache, or the one that we wrote if the cache is
+// still behind it.
+func (o *object) latest(es *v1alpha1.ExternalSecret) *v1alpha1.ExternalSecretStatus {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.status == nil {
+		return &es.Status
+	}
+	if !older(es.ResourceVersion, o.statusSeen) {
+		o.status, o.statusSeen = nil, ""
+		return &es.Status
+	}
+	return o.status
+}
+
+// wroteStatus remembers a status until the cache shows it.
+func (o *object) wroteStatus(es *v1alpha1.ExternalSecret) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.status, o.statusSeen = es.Status.DeepCopy(), es.ResourceVersion
+}
+
+// sawStatus forgets the status that we wrote once the cache shows it or a later one.
+func (o *object) sawStatus(resourceVersion string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.status != nil && !older(resourceVersion, o.statusSeen) {
+		o.status, o.statusSeen = nil, ""
+	}
+}
+
+// latestSecret returns the Secret to go by, cached or just written; nil if there is none.
+func (o *object) latestSecret(cached *metav1.PartialObjectMetadata, name string) *metav1.PartialObjectMetadata {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.secret == nil || o.secret.Name != name {
+		return cached
+	}
+	if cached != nil && !older(cached.ResourceVersion, o.secret.ResourceVersion) {
+		o.secret = nil
+		return cached
+	}
+	return o.secret
+}
+
+func (o *object) wroteSecret(m *metav1.PartialObjectMetadata) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.secret = m
+}
+
+// sawSecret is told of every event of a target and reports whether it is only the echo of our own
+// write.
+func (o *object) sawSecret(m metav1.Object, deleted bool) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.secret == nil || o.secret.Name != m.GetName() {
+		return false
+	}
+	if older(m.GetResourceVersion(), o.secret.ResourceVersion) {
+		// An event from before our write tells nothing, unless it is the last one that we get.
+		if deleted && m.GetUID() == o.secret.UID {
+			o.secret = nil
+			return false
+		}
+		return true
+	}
+	echo := !deleted && m.GetResourceVersion() == o.secret.ResourceVersion
+	o.secret = nil
+	return echo
+}
+
+// older reports whether resourceVersion a is older than b. Versions that cannot be compared count
+// as not older: the cache is then believed.
+func older(a, b string) bool {
+	c, err := resourceversion.CompareResourceVersion(a, b)
+	return err == nil && c < 0
+}

@@ -1,0 +1,68 @@
+package externalsecret
+
+import (
+	"sync/atomic"
+
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/fetch"
+	"github.com/direct-secrets/direct-secrets/common/render"
+	"github.com/direct-secrets/direct-secrets/common/store"
+)
+
+// reading is a read under way for one object: a ticket for each store.
+type reading struct {
+	attempt attempt
+	tickets map[v1alpha1.StoreRef]*fetch.Ticket
+	missing atomic.Int32
+}
+
+// read asks every store of the plan for its secrets. done is called when all have answered.
+func read(a attempt, p render.Plan, loaders map[v1alpha1.StoreRef]*fetch.Loader, u fetch.Urgency, done func()) *reading {
+	refs := map[v1alpha1.StoreRef][]store.Ref{}
+	for _, s := range p.Sources {
+		refs[s.Store] = append(refs[s.Store], s.Ref)
+	}
+	r := &reading{attempt: a, tickets: make(map[v1alpha1.StoreRef]*fetch.Ticket, len(refs))}
+	// One more than there are stores, so that done does not run before the tickets are kept.
+	r.missing.Store(int32(len(refs)) + 1)
+	arrived := func() {
+		if r.missing.Add(-1) == 0 {
+			done()
+		}
+	}
+	for s, wanted := range refs {
+		r.tickets[s] = loaders[s].Request(wanted, u, arrived)
+	}
+	return r
+}
+
+// start lets done run; until then it is held back.
+func (r *reading) start(done func()) {
+	if r.missing.Add(-1) == 0 {
+		done()
+	}
+}
+
+// take returns the results of all stores; false while some are missing.
+func (r *reading) take() (render.Values, bool) {
+	if r.missing.Load() > 0 {
+		return nil, false
+	}
+	all := map[render.Source]store.Result{}
+	for s, t := range r.tickets {
+		results, ok := t.Take()
+		if !ok {
+			return nil, false
+		}
+		for ref, res := range results {
+			all[render.Source{Store: s, Ref: ref}] = res
+		}
+	}
+	return func(s render.Source) store.Result { return all[s] }, true
+}
+
+func (r *reading) drop() {
+	for _, t := range r.tickets {
+		t.Drop()
+	}
+}

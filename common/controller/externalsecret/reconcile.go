@@ -1,0 +1,334 @@
+// Package externalsecret is the loop that keeps the Secrets of ExternalSecrets in step: claim, gate,
+// due?, fetch, render, decide, apply, status.
+package externalsecret
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/connection"
+	"github.com/direct-secrets/direct-secrets/common/fetch"
+	"github.com/direct-secrets/direct-secrets/common/policy"
+	"github.com/direct-secrets/direct-secrets/common/queue"
+	"github.com/direct-secrets/direct-secrets/common/render"
+	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/target"
+)
+
+// holdInterval is how often an object that its store holds looks again.
+const holdInterval = 45 * time.Second
+
+// Reconciler keeps the Secrets of the ExternalSecrets that this module claims.
+type Reconciler struct {
+	// client is live, cache is not.
+	client client.Client
+	cache  client.Reader
+	events events.EventRecorder
+	writer *target.Writer
+	pool   *connection.Pool
+	routes *routes
+	opts   Options
+
+	objects *objects
+	backoff workqueue.TypedRateLimiter[reconcile.Request]
+	// enqueueAfter adds an object with a priority to the queue.
+	enqueueAfter func(key types.NamespacedName, priority int, after time.Duration)
+	started      time.Time
+}
+
+func (r *Reconciler) enqueue(key types.NamespacedName, priority int) {
+	r.enqueueAfter(key, priority, 0)
+}
+
+// pass is one reconcile of one object.
+type pass struct {
+	*Reconciler
+	ctx  context.Context //nolint:containedctx // A pass lives as long as the call that made it.
+	es   *v1alpha1.ExternalSecret
+	obj  *object
+	plan render.Plan
+	// seen is the status to go by, next the one to be written.
+	seen *v1alpha1.ExternalSecretStatus
+	next *v1alpha1.ExternalSecretStatus
+	why  policy.Why
+}
+
+// Reconcile brings one ExternalSecret a step on. A panic becomes an error that does not show its
+// value, since that may hold a secret.
+func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (res reconcile.Result, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = errors.Errorf("panic of type %T", p)
+		}
+	}()
+	es := &v1alpha1.ExternalSecret{}
+	if err := r.cache.Get(ctx, req.NamespacedName, es); err != nil {
+		r.objects.forget(req.NamespacedName)
+		r.backoff.Forget(req)
+		return reconcile.Result{}, errors.Wrap(client.IgnoreNotFound(err), "cannot read the ExternalSecret")
+	}
+	if !r.routes.claims(es) || es.DeletionTimestamp != nil {
+		r.objects.forget(req.NamespacedName)
+		return reconcile.Result{}, nil
+	}
+	obj := r.objects.get(req.NamespacedName, es.UID)
+	seen := obj.latest(es)
+	p := &pass{Reconciler: r, ctx: ctx, es: es, obj: obj, seen: seen, next: seen.DeepCopy()}
+	return p.run(ctx)
+}
+
+func (p *pass) run(ctx context.Context) (reconcile.Result, error) {
+	if p.es.Spec.Suspend {
+		p.obj.forget()
+		return p.done(ctx, p.suspended(), 0)
+	}
+	var err error
+	if p.plan, err = render.NewPlan(p.es); err != nil {
+		p.obj.forget()
+		return p.done(ctx, stalled(v1alpha1.ReasonInvalidSpec, err.Error()), 0)
+	}
+
+	decision, err := p.observe(ctx, nil)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	switch p.why = p.due(); {
+	case decision.Action == policy.Yield:
+		return p.retry(ctx, stalled(v1alpha1.ReasonConflict, decision.Message), 0)
+	case decision.Action == policy.Wait:
+		return reconcile.Result{}, nil // The event of its deletion brings the object back.
+	case p.why != policy.NotDue:
+	case decision.Action == policy.Render:
+		p.why = policy.TargetLost
+	case decision.Action == policy.Own:
+		return p.write(ctx, nil)
+	default:
+		return p.idle(), nil
+	}
+	return p.refresh(ctx)
+}
+
+// due says why the provider is to be read.
+func (p *pass) due() policy.Why {
+	now := time.Now()
+	ready := meta.FindStatusCondition(p.seen.Conditions, v1alpha1.ConditionReady)
+	if p.obj.next.IsZero() && policy.Periodic(p.es.Spec.RefreshPolicy, p.plan.Interval) {
+		p.obj.next = p.resume(now)
+	}
+	return policy.RefreshDue(policy.RefreshInput{
+		Policy:               p.es.Spec.RefreshPolicy,
+		Interval:             p.plan.Interval,
+		Now:                  now,
+		Refreshed:            p.seen.RefreshTime != nil,
+		Failing:              ready != nil && ready.Status == metav1.ConditionFalse,
+		Next:                 p.obj.next,
+		Generation:           p.es.Generation,
+		ObservedGeneration:   p.seen.ObservedGeneration,
+		MetadataHash:         metadataHash(p.es),
+		ObservedMetadataHash: p.seen.ObservedMetadataHash,
+		Request:              p.es.Annotations[v1alpha1.RefreshRequestAnnotation],
+		ObservedRequest:      p.seen.ObservedRefreshRequest,
+	})
+}
+
+// resume returns when an object is refreshed next that this process has not refreshed yet.
+func (p *pass) resume(now time.Time) time.Time {
+	if n := p.seen.NextRefreshTime; n != nil && n.After(now) {
+		return n.Time
+	}
+	return policy.Spread(p.started, p.plan.Interval, p.opts.Random())
+}
+
+// refresh reads the provider, and goes on when it has answered. A worker never waits for it: the
+// first call asks, and a later one, after the answer has come, finds it here.
+func (p *pass) refresh(ctx context.Context) (reconcile.Result, error) {
+	a := attempt{generation: p.es.Generation, request: p.es.Annotations[v1alpha1.RefreshRequestAnnotation]}
+	wait := p.obj.begin(a)
+	if f := p.obj.fetch; f != nil && f.attempt == a {
+		values, ok := f.take()
+		if !ok {
+			return reconcile.Result{}, nil // Its answer enqueues the object.
+		}
+		p.obj.fetch = nil
+		return p.render(ctx, values)
+	}
+	if wait > 0 {
+		return later(wait), nil
+	}
+	p.obj.forget()
+	loaders, v, err := p.stores(ctx)
+	switch {
+	case err != nil:
+		return reconcile.Result{}, err
+	case v != nil:
+		// An event of the store brings the object back. If it came before the status that says so
+		// was written, it passed the object over; so look again after a while. That reads caches only.
+		return p.done(ctx, *v, policy.Jitter(holdInterval, p.opts.Random()))
+	case loaders == nil:
+		return reconcile.Result{}, nil // An operator of another class serves it.
+	}
+
+	key := client.ObjectKeyFromObject(p.es)
+	urgency, priority := p.urgency()
+	done := func() { p.enqueue(key, priority) }
+	f := read(a, p.plan, loaders, urgency, done)
+	p.obj.fetch = f
+	f.start(done)
+	return reconcile.Result{}, nil
+}
+
+// urgency ranks the read: what a person waits for goes before what merely is due, and after a first
+// failure everything is low.
+func (p *pass) urgency() (fetch.Urgency, int) {
+	switch p.why {
+	case policy.Requested:
+		return fetch.Fresh, queue.High
+	case policy.Changed, policy.First, policy.TargetLost:
+		return fetch.New, queue.High
+	case policy.Retry, policy.Elapsed, policy.NotDue:
+	}
+	return fetch.Periodic, queue.Low
+}
+
+// stores returns the Loader of every store of the plan. Otherwise it returns a verdict, or nothing
+// at all if an operator of another class serves one of them.
+func (p *pass) stores(ctx context.Context) (map[v1alpha1.StoreRef]*fetch.Loader, *verdict, error) {
+	loaders := map[v1alpha1.StoreRef]*fetch.Loader{}
+	for _, ref := range p.plan.Stores() {
+		k, ok := p.routes.serves(&ref)
+		if !ok {
+			v := stalled(v1alpha1.ReasonInvalidSpec, fmt.Sprintf("sourceRef: an ExternalSecret over several providers is not supported yet; %s is of another module than the first store", ref.Kind))
+			return nil, &v, nil
+		}
+		if k.Cluster && p.opts.Namespaced {
+			v := stalled(v1alpha1.ReasonForbidden, fmt.Sprintf("%s %q: this operator serves chosen namespaces only and may not read cluster Kinds; use the namespaced Kind", ref.Kind, ref.Name))
+			return nil, &v, nil
+		}
+		s, err := p.routes.find(ctx, k, ref, p.es.Namespace)
+		if err != nil {
+			return nil, nil, errors.Wrap(err, "cannot read the store")
+		}
+		if s == nil {
+			v := failed(v1alpha1.ReasonStoreNotFound, fmt.Sprintf("%s %q does not exist; create it or correct the reference", ref.Kind, k.key(ref.Name, p.es.Namespace)))
+			return nil, &v, nil
+		}
+		if s.StoreSpec().Controller != p.opts.ControllerClass {
+			return nil, nil, nil
+		}
+		if c := held(s); c != nil {
+			v := failed(v1alpha1.ReasonStoreNotReady, fmt.Sprintf("%s %q is not ready: %s: %s", ref.Kind, ref.Name, c.Reason, c.Message))
+			return nil, &v, nil
+		}
+		loaders[ref] = p.pool.Loader(k.Kind, s)
+	}
+	return loaders, nil, nil
+}
+
+// held returns the condition for which a store holds its objects; nil if it does not. A status that
+// is absent or Unknown does not hold.
+func held(s store.Object) *metav1.Condition {
+	if s.StoreSpec().GatingPolicy == v1alpha1.GatingDisabled {
+		return nil
+	}
+	c := meta.FindStatusCondition(s.StoreStatus().Conditions, v1alpha1.ConditionReady)
+	if c == nil || c.Status != metav1.ConditionFalse {
+		return nil
+	}
+	return c
+}
+
+// render goes on with the values that were read.
+func (p *pass) render(ctx context.Context, values render.Values) (reconcile.Result, error) {
+	out, err := render.Render(p.es, p.plan, values)
+	if err != nil {
+		return p.retry(ctx, readFailed(err), retryAfter(err))
+	}
+	return p.write(ctx, &out)
+}
+
+// succeed notes a success, and plans the next refresh.
+func (p *pass) succeed(ctx context.Context, out *render.Output) (reconcile.Result, error) {
+	p.backoff.Forget(p.request())
+	if out == nil {
+		// Only the ownerReference moved; the provider was not read.
+		return p.done(ctx, synced(), p.idle().RequeueAfter)
+	}
+	now := time.Now()
+	p.obj.next = time.Time{}
+	var wait time.Duration
+	if policy.Periodic(p.es.Spec.RefreshPolicy, p.plan.Interval) {
+		wait = policy.Jitter(p.plan.Interval, p.opts.Random())
+		p.obj.next = now.Add(wait)
+	}
+	p.next.Sources = out.Sources
+	p.next.Binding = &v1alpha1.Binding{Name: p.plan.Target}
+	p.next.ObservedMetadataHash = metadataHash(p.es)
+	p.next.ObservedRefreshRequest = p.es.Annotations[v1alpha1.RefreshRequestAnnotation]
+	conclude(p.next, p.es.Generation, synced())
+	refreshed(p.next, p.seen, now, p.obj.next)
+	return p.done(ctx, synced(), wait)
+}
+
+// retry writes a verdict, and tries again with back-off.
+func (p *pass) retry(ctx context.Context, v verdict, atLeast time.Duration) (reconcile.Result, error) {
+	wait := max(p.backoff.When(p.request()), atLeast)
+	p.obj.hold(time.Now().Add(wait))
+	return p.done(ctx, v, wait)
+}
+
+// done writes the status if it changed, and comes back after wait; zero means that only an event
+// brings the object back.
+func (p *pass) done(ctx context.Context, v verdict, wait time.Duration) (reconcile.Result, error) {
+	conclude(p.next, p.es.Generation, v)
+	syncs.WithLabelValues("ExternalSecret", v.reason).Inc()
+	if err := p.patchStatus(ctx, p.es, p.obj, p.next); err != nil {
+		return reconcile.Result{}, err
+	}
+	if wait <= 0 {
+		return reconcile.Result{}, nil
+	}
+	return later(wait), nil
+}
+
+// idle waits for the next refresh.
+func (p *pass) idle() reconcile.Result {
+	if p.obj.next.IsZero() {
+		return reconcile.Result{}
+	}
+	return later(max(time.Until(p.obj.next), time.Millisecond))
+}
+
+func (p *pass) suspended() verdict {
+	v := verdict{status: metav1.ConditionUnknown, reason: v1alpha1.ReasonSuspended, message: "spec.suspend is true: nothing is read or written"}
+	if c := meta.FindStatusCondition(p.seen.Conditions, v1alpha1.ConditionReady); c != nil {
+		v.status = c.Status
+	}
+	return v
+}
+
+func (p *pass) request() reconcile.Request {
+	return reconcile.Request{NamespacedName: client.ObjectKeyFromObject(p.es)}
+}
+
+// later comes back at low priority, so that new objects go first.
+func later(d time.Duration) reconcile.Result {
+	low := queue.Low
+	return reconcile.Result{RequeueAfter: d, Priority: &low}
+}
+
+// soon comes back when the world has moved on under a write.
+func soon() reconcile.Result {
+	return reconcile.Result{RequeueAfter: 20*time.Millisecond + rand.N(80*time.Millisecond)}
+}

@@ -1,0 +1,98 @@
+// Package storestatus is the loop that validates stores: it connects, checks, and writes the Ready
+// condition by which the gate of other loops opens and closes.
+package storestatus
+
+import (
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/ratelimiter"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/direct-secrets/direct-secrets/common/connection"
+	"github.com/direct-secrets/direct-secrets/common/store"
+)
+
+// workers is the number of stores that are validated at once. A check that hangs holds one until
+// its deadline, so there are many.
+const workers = 64
+
+// Options of the loop.
+type Options struct {
+	// Kinds of stores that the module serves.
+	Kinds []store.Kind
+	// ControllerClass is the class of stores that this operator serves.
+	ControllerClass string
+	// Namespaced is true for an operator that serves chosen namespaces only.
+	Namespaced bool
+	// CheckTimeout is the deadline of one validation.
+	CheckTimeout time.Duration
+	// Changed brings the news that a credential of a store has changed.
+	Changed *Changed
+}
+
+// Changed carries stores that must be validated again from the connection pool to the loop.
+type Changed struct {
+	mu   sync.Mutex
+	subs map[string]chan event.GenericEvent
+}
+
+// Notify asks for the validation of a store.
+func (c *Changed) Notify(k store.Kind, key types.NamespacedName) {
+	o := k.New()
+	o.SetNamespace(key.Namespace)
+	o.SetName(key.Name)
+	c.channel(k) <- event.GenericEvent{Object: o}
+}
+
+func (c *Changed) channel(k store.Kind) chan event.GenericEvent {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.subs == nil {
+		c.subs = map[string]chan event.GenericEvent{}
+	}
+	if c.subs[k.GoName()] == nil {
+		c.subs[k.GoName()] = make(chan event.GenericEvent, 1024)
+	}
+	return c.subs[k.GoName()]
+}
+
+// Setup adds a loop for each Kind to a manager. live must not read from a cache.
+func Setup(mgr manager.Manager, live client.Client, pool *connection.Pool, o Options) error {
+	for _, k := range o.Kinds {
+		if k.Cluster && o.Namespaced {
+			continue // Its informer would never sync.
+		}
+		r := &Reconciler{
+			client: live, cache: mgr.GetCache(), pool: pool, kind: k, opts: o,
+			backoff: ratelimiter.NewController(),
+			known:   map[types.NamespacedName]*validated{},
+		}
+		c, err := controller.New("store-"+strings.ToLower(k.GoName()), mgr, controller.Options{
+			Reconciler:              r,
+			MaxConcurrentReconciles: workers,
+			RateLimiter:             ratelimiter.NewController(),
+		})
+		if err != nil {
+			return errors.Wrap(err, "cannot make the controller")
+		}
+		enqueue := &handler.EnqueueRequestForObject{}
+		err = c.Watch(source.Kind[client.Object](mgr.GetCache(), k.New(), enqueue, predicate.GenerationChangedPredicate{}))
+		if err != nil {
+			return errors.Wrapf(err, "cannot watch %s", k.GoName())
+		}
+		if err := c.Watch(source.Channel(o.Changed.channel(k), enqueue)); err != nil {
+			return errors.Wrapf(err, "cannot watch credentials of %s", k.GoName())
+		}
+	}
+	return nil
+}

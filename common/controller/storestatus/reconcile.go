@@ -1,0 +1,174 @@
+package storestatus
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+	"time"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/connection"
+	"github.com/direct-secrets/direct-secrets/common/store"
+)
+
+// defaultInterval is the time between two validations where the spec does not say.
+const defaultInterval = 5 * time.Minute
+
+// tolerated is how many checks in a row may fail for want of an answer before a store that was
+// valid counts as unreachable, so that one lost packet does not close the gate.
+const tolerated = 2
+
+// Reconciler validates the stores of one Kind.
+type Reconciler struct {
+	// client is live, cache is not.
+	client  client.Client
+	cache   client.Reader
+	pool    *connection.Pool
+	kind    store.Kind
+	opts    Options
+	backoff workqueue.TypedRateLimiter[reconcile.Request]
+
+	mu    sync.Mutex
+	known map[types.NamespacedName]*validated
+}
+
+// validated is what the loop remembers of a store.
+type validated struct {
+	uid    types.UID
+	missed int
+}
+
+// Reconcile validates one store.
+func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	s := r.kind.New()
+	if err := r.cache.Get(ctx, req.NamespacedName, s); err != nil {
+		r.forget(req.NamespacedName)
+		return reconcile.Result{}, errors.Wrap(client.IgnoreNotFound(err), "cannot read the store")
+	}
+	if s.StoreSpec().Controller != r.opts.ControllerClass {
+		r.forget(req.NamespacedName)
+		return reconcile.Result{}, nil
+	}
+	known := r.remember(req.NamespacedName, s.GetUID())
+
+	interval, failure := checkSpec(s.StoreSpec())
+	next := s.StoreStatus().DeepCopy()
+	if failure == nil {
+		next.Capabilities, failure = r.check(ctx, s)
+	}
+	conclude(next, s.GetGeneration(), known, failure)
+	if err := r.patch(ctx, s, next); err != nil {
+		return reconcile.Result{}, err
+	}
+	if failure != nil {
+		return reconcile.Result{RequeueAfter: min(r.backoff.When(req), interval)}, nil
+	}
+	r.backoff.Forget(req)
+	return reconcile.Result{RequeueAfter: interval}, nil
+}
+
+// checkSpec checks what every store Kind has in common, and returns the time to the next validation.
+func checkSpec(spec *v1alpha1.StoreSpec) (time.Duration, error) {
+	interval, err := spec.RefreshInterval.Or(defaultInterval)
+	if err != nil {
+		return defaultInterval, store.NewError(store.Invalid, "spec.refreshInterval: %s", err)
+	}
+	if rs := spec.RetrySettings; rs != nil {
+		if _, err := rs.RetryInterval.Or(0); err != nil {
+			return defaultInterval, store.NewError(store.Invalid, "spec.retrySettings.retryInterval: %s", err)
+		}
+	}
+	return max(interval, time.Second), nil
+}
+
+// check connects to the store and asks it whether it works. It returns what the store can do.
+func (r *Reconciler) check(ctx context.Context, s store.Object) ([]string, error) {
+	ctx, cancel := context.WithTimeout(ctx, r.opts.CheckTimeout)
+	defer cancel()
+	c, err := r.pool.Loader(r.kind, s).Client(ctx)
+	if err != nil {
+		return s.StoreStatus().Capabilities, err
+	}
+	return store.Capabilities(c), store.Check(ctx, r.kind.GoName(), c)
+}
+
+// conclude writes the outcome into the status. Without an answer from the provider nothing is known
+// to be wrong: a store that was valid stays so for a few tries, and one that was never validated is
+// Unknown, which does not hold its objects.
+func conclude(st *v1alpha1.StoreStatus, generation int64, known *validated, err error) {
+	status, reason, message := metav1.ConditionTrue, v1alpha1.ReasonStoreValid, "the store answers"
+	if err != nil {
+		safe := store.Safe(err)
+		status, message = metav1.ConditionFalse, safe.Message
+		switch safe.Class {
+		case store.Denied:
+			reason = v1alpha1.ReasonStoreAuthFailed
+		case store.Invalid, store.NotFound:
+			reason = v1alpha1.ReasonStoreInvalidSpec
+		case store.Throttled, store.Unavailable, store.Conflict:
+			reason = v1alpha1.ReasonStoreUnreachable
+			known.missed++
+			if safe.Class == store.Throttled || known.missed <= tolerated {
+				if meta.IsStatusConditionTrue(st.Conditions, v1alpha1.ConditionReady) && st.ObservedGeneration == generation {
+					return
+				}
+				status = metav1.ConditionUnknown
+			}
+		}
+	}
+	if err == nil {
+		known.missed = 0
+	}
+	st.ObservedGeneration = generation
+	meta.SetStatusCondition(&st.Conditions, metav1.Condition{
+		Type: v1alpha1.ConditionReady, Status: status, Reason: reason, Message: message,
+		ObservedGeneration: generation,
+	})
+}
+
+// patch writes the status if it changed.
+func (r *Reconciler) patch(ctx context.Context, s store.Object, next *v1alpha1.StoreStatus) error {
+	if equality.Semantic.DeepEqual(s.StoreStatus(), next) {
+		return nil
+	}
+	body, err := json.Marshal(map[string]any{
+		"metadata": map[string]any{"uid": s.GetUID()},
+		"status":   next,
+	})
+	if err != nil {
+		return errors.Wrap(err, "cannot encode the status")
+	}
+	err = r.client.Status().Patch(ctx, s, client.RawPatch(types.MergePatchType, body))
+	return errors.Wrap(client.IgnoreNotFound(err), "cannot write the status of the store")
+}
+
+func (r *Reconciler) remember(key types.NamespacedName, uid types.UID) *validated {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if v := r.known[key]; v != nil && v.uid == uid {
+		return v
+	} else if v != nil {
+		r.pool.Drop(v.uid)
+	}
+	v := &validated{uid: uid}
+	r.known[key] = v
+	return v
+}
+
+func (r *Reconciler) forget(key types.NamespacedName) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if v := r.known[key]; v != nil {
+		r.pool.Drop(v.uid)
+		delete(r.known, key)
+	}
+}

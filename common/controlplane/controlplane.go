@@ -1,0 +1,213 @@
+package controlplane
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+)
+
+// startAttempts is how often a start is tried: a port that was free a moment ago may be
+// taken when a server comes to bind it.
+const startAttempts = 3
+
+// A ControlPlane is a running control plane. Its methods may be called from several
+// goroutines at a time, but for Stop and InstallCRDs.
+type ControlPlane struct {
+	settings settings
+	assets   string
+	dir      string
+	config   *rest.Config
+
+	etcd              *process
+	apiServer         *process
+	controllerManager *process
+}
+
+// Start starts a control plane and returns when it serves: RBAC is set up, the namespace
+// default exists and controllers run. The context bounds the start, not the life of the
+// servers; these live until Stop, or until this process ends.
+func Start(ctx context.Context, opts ...Option) (*ControlPlane, error) {
+	var s settings
+	for _, o := range opts {
+		o(&s)
+	}
+	assets, err := findAssets(s.assets)
+	if err != nil {
+		return nil, err
+	}
+
+	var failed error
+	for range startAttempts {
+		c := &ControlPlane{settings: s, assets: assets}
+		err := c.start(ctx)
+		if err == nil {
+			return c, nil
+		}
+		failed = errors.Join(err, c.Stop())
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	return nil, fmt.Errorf("cannot start a control plane: %w", failed)
+}
+
+func (c *ControlPlane) start(ctx context.Context) error {
+	dir, err := os.MkdirTemp("", "controlplane-")
+	if err != nil {
+		return err
+	}
+	c.dir = dir
+	creds, err := writeCredentials(dir)
+	if err != nil {
+		return err
+	}
+	ports, err := freePorts(3)
+	if err != nil {
+		return err
+	}
+
+	etcdURL := "http://" + net.JoinHostPort(loopback, ports[0])
+	if err := c.startEtcd(etcdURL, "http://"+net.JoinHostPort(loopback, ports[1])); err != nil {
+		return err
+	}
+	c.config = &rest.Config{
+		Host:            "https://" + net.JoinHostPort(loopback, ports[2]),
+		BearerToken:     creds.token,
+		TLSClientConfig: rest.TLSClientConfig{CAData: creds.ca},
+		QPS:             -1, // the API server's own priority and fairness holds back
+	}
+	if err := c.startAPIServer(ctx, etcdURL, ports[2]); err != nil {
+		return err
+	}
+	if _, err := c.applyCRDs(ctx, c.settings.crds); err != nil {
+		return err
+	}
+	return c.startControllerManager(ctx)
+}
+
+func (c *ControlPlane) startEtcd(clientURL, peerURL string) (err error) {
+	// The API server waits for etcd by itself, so nobody else has to.
+	c.etcd, err = startProcess(filepath.Join(c.assets, etcdBinary), c.dir, c.settings.output,
+		"--data-dir="+filepath.Join(c.dir, "etcd"),
+		"--listen-client-urls="+clientURL,
+		"--advertise-client-urls="+clientURL,
+		"--listen-peer-urls="+peerURL,
+		"--unsafe-no-fsync", // nothing has to survive this machine's power
+		"--log-level=warn",
+	)
+	return err
+}
+
+func (c *ControlPlane) startAPIServer(ctx context.Context, etcdURL, port string) (err error) {
+	file := func(name string) string { return filepath.Join(c.dir, name) }
+	args := []string{
+		"--etcd-servers=" + etcdURL,
+		"--bind-address=" + loopback,
+		"--secure-port=" + port,
+		"--tls-cert-file=" + file(servingCertFile),
+		"--tls-private-key-file=" + file(servingKeyFile),
+		"--cert-dir=" + c.dir,
+		"--token-auth-file=" + file(tokenFile),
+		"--authorization-mode=RBAC",
+		"--service-account-issuer=https://kubernetes.default.svc",
+		"--service-account-signing-key-file=" + file(accountKeyFile),
+		"--service-account-key-file=" + file(accountKeyFile),
+		"--service-cluster-ip-range=10.0.0.0/24",
+	}
+	if c.settings.audit {
+		args = append(args, "--audit-policy-file="+file(auditPolicyFile), "--audit-log-path="+file(auditLogFile),
+			"--audit-log-mode=blocking") // a request is in the log before its answer is out
+	}
+	args = append(args, c.settings.apiServer...)
+	c.apiServer, err = startProcess(filepath.Join(c.assets, apiServerBinary), c.dir, c.settings.output, args...)
+	if err != nil {
+		return err
+	}
+
+	clients, err := kubernetes.NewForConfig(c.config)
+	if err != nil {
+		return err
+	}
+	return c.apiServer.waitFor(ctx, func(ctx context.Context) error {
+		return clients.Discovery().RESTClient().Get().AbsPath("/readyz").Do(ctx).Error()
+	})
+}
+
+// controllers are those that the objects of this project can meet. There are no nodes
+// and no pods.
+const controllers = "garbage-collector-controller,namespace-controller,serviceaccount-controller," +
+	"resourcequota-controller,clusterrole-aggregation-controller"
+
+func (c *ControlPlane) startControllerManager(ctx context.Context) error {
+	admin, err := c.AdminKubeconfig()
+	if err != nil {
+		return err
+	}
+	kubeconfig := filepath.Join(c.dir, adminConfigFile)
+	if err := os.WriteFile(kubeconfig, admin, 0o600); err != nil {
+		return err
+	}
+	c.controllerManager, err = startProcess(filepath.Join(c.assets, controllerManagerBinary), c.dir, c.settings.output,
+		"--kubeconfig="+kubeconfig,
+		"--controllers="+controllers,
+		"--leader-elect=false",
+		"--secure-port=0",
+		// Thousands of objects are collected at the end of a benchmark.
+		"--kube-api-qps=1000", "--kube-api-burst=2000",
+	)
+	if err != nil {
+		return err
+	}
+
+	clients, err := kubernetes.NewForConfig(c.config)
+	if err != nil {
+		return err
+	}
+	return c.controllerManager.waitFor(ctx, func(ctx context.Context) error {
+		_, err := clients.CoreV1().ServiceAccounts(corev1.NamespaceDefault).Get(ctx, "default", metav1.GetOptions{})
+		return err
+	})
+}
+
+// Config returns a configuration for the cluster's admin, without client-side rate limit.
+func (c *ControlPlane) Config() *rest.Config { return rest.CopyConfig(c.config) }
+
+// AdminKubeconfig returns the content of a kubeconfig file for the cluster's admin.
+func (c *ControlPlane) AdminKubeconfig() ([]byte, error) {
+	return kubeconfig(c.config, corev1.NamespaceDefault)
+}
+
+// Stop ends the servers that Start started, and removes their data and the audit log.
+func (c *ControlPlane) Stop() error {
+	c.controllerManager.kill()
+	c.apiServer.kill()
+	c.etcd.kill()
+	if c.dir == "" {
+		return nil
+	}
+	return os.RemoveAll(c.dir)
+}
+
+// freePorts returns n different ports of the loopback address that are free now.
+func freePorts(n int) ([]string, error) {
+	var ports []string
+	for range n {
+		l, err := net.Listen("tcp", net.JoinHostPort(loopback, "0"))
+		if err != nil {
+			return nil, fmt.Errorf("cannot find a free port: %w", err)
+		}
+		// Closed only at the end, lest the same port is offered twice.
+		defer func() { _ = l.Close() }()
+		ports = append(ports, strconv.Itoa(l.Addr().(*net.TCPAddr).Port))
+	}
+	return ports, nil
+}

@@ -1,0 +1,121 @@
+package controlplane
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestFindAssets(t *testing.T) {
+	folder := func(names ...string) string {
+		dir := t.TempDir()
+		for _, n := range names {
+			if err := os.WriteFile(filepath.Join(dir, n), nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return dir
+	}
+	complete, partial := folder("etcd", "kube-apiserver", "kube-controller-manager"), folder("etcd")
+
+	cases := map[string]struct {
+		dir, env string
+		want     string
+		wantErr  string
+	}{
+		"Given":       {dir: complete, env: partial, want: complete},
+		"Environment": {env: complete, want: complete},
+		"Incomplete":  {env: partial, wantErr: "no kube-apiserver, kube-controller-manager in " + partial + ": run `make controlplane`"},
+		"NotBuilt":    {wantErr: filepath.Join("direct-secrets", "controlplane", Version) + ": run `make controlplane`"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("KUBEBUILDER_ASSETS", tc.env)
+			t.Setenv("XDG_CACHE_HOME", t.TempDir())
+			got, err := findAssets(tc.dir)
+			if got != tc.want {
+				t.Errorf("findAssets: got %q, want %q", got, tc.want)
+			}
+			if (err == nil) != (tc.wantErr == "") || err != nil && !strings.Contains(err.Error(), tc.wantErr) {
+				t.Errorf("findAssets: got error %v, want one that says %q", err, tc.wantErr)
+			}
+		})
+	}
+}
+
+// A wrong flag must not cost a test's timeout, and the error must show why.
+func TestStartFails(t *testing.T) {
+	var output bytes.Buffer
+	_, err := Start(t.Context(), WithAssets(cluster.assets), WithAPIServerArg("no-such-flag", "1"), WithOutput(&output))
+	if want := "unknown flag: --no-such-flag"; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("Start: got %v, want an error that says %q", err, want)
+	}
+	if want := "unknown flag: --no-such-flag"; !strings.Contains(output.String(), want) {
+		t.Errorf("WithOutput: got %q, want %q in it", output.String(), want)
+	}
+}
+
+func TestStartStopsWithItsContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := Start(ctx, WithAssets(cluster.assets)); err == nil {
+		t.Error("Start with a cancelled context: got no error")
+	}
+}
+
+func TestStopEndsOnlyItsOwn(t *testing.T) {
+	second, err := Start(t.Context(), WithAssets(cluster.assets))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := second.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range []*process{second.etcd, second.apiServer, second.controllerManager} {
+		select {
+		case <-p.done:
+		default:
+			t.Errorf("%s still runs", p.name)
+		}
+	}
+	if _, err := os.Stat(second.dir); !os.IsNotExist(err) {
+		t.Errorf("the data is still there: %v", err)
+	}
+	if err := second.Stop(); err != nil {
+		t.Errorf("the second Stop: %v", err)
+	}
+	for _, p := range []*process{cluster.etcd, cluster.apiServer, cluster.controllerManager} {
+		select {
+		case <-p.done:
+			t.Errorf("%s of the other control plane ended", p.name)
+		default:
+		}
+	}
+}
+
+type runnerFunc func() int
+
+func (f runnerFunc) Run() int { return f() }
+
+func TestMainReportsFailures(t *testing.T) {
+	cases := map[string]struct {
+		setup error
+		tests int
+		want  int
+	}{
+		"TestsFail":  {tests: 3, want: 3},
+		"SetupFails": {setup: exec.ErrNotFound, want: 1},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got := run(runnerFunc(func() int { return tc.tests }), func(*ControlPlane) error { return tc.setup }, WithAssets(cluster.assets))
+			if got != tc.want {
+				t.Errorf("run: got %d, want %d", got, tc.want)
+			}
+		})
+	}
+}

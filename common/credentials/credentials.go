@@ -1,0 +1,128 @@
+// Package credentials reads what the auth of a store refers to, inside the fence of the store's
+// namespace. It is the only way for provider code into Kubernetes.
+package credentials
+
+import (
+	"context"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	kerrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/store"
+)
+
+// Ambient says which stores without auth may use the operator's own cloud identity.
+type Ambient string
+
+// The values of --ambient-credentials.
+const (
+	AmbientCluster Ambient = "cluster"
+	AmbientAll     Ambient = "all"
+	AmbientNone    Ambient = "none"
+)
+
+// tokenSeconds is how long a ServiceAccount token lives. Providers exchange it at once; this is the
+// shortest life that the API server grants.
+const tokenSeconds = 600
+
+// A Fence says where a store may read.
+type Fence struct {
+	// Cluster is true for a store of a cluster Kind: it names namespaces itself.
+	Cluster bool
+	// Namespace of a namespaced store.
+	Namespace string
+	// Ambient is the operator's rule for stores without auth.
+	Ambient Ambient
+}
+
+// A Reader implements store.Credentials.
+type Reader struct {
+	client client.Client
+	fence  Fence
+	read   func(secret types.NamespacedName, resourceVersion string)
+}
+
+// NewReader returns a Reader that uses a live client. read is told of every Secret that was looked
+// up, with an empty resourceVersion if it does not exist.
+func NewReader(c client.Client, f Fence, read func(types.NamespacedName, string)) *Reader {
+	return &Reader{client: c, fence: f, read: read}
+}
+
+// SecretValue implements store.Credentials.
+func (r *Reader) SecretValue(ctx context.Context, sel v1alpha1.SecretKeySelector) ([]byte, error) {
+	ns, err := r.namespace(sel.Namespace, "Secret "+sel.Name)
+	if err != nil {
+		return nil, err
+	}
+	var s corev1.Secret
+	err = r.client.Get(ctx, types.NamespacedName{Namespace: ns, Name: sel.Name}, &s)
+	r.read(types.NamespacedName{Namespace: ns, Name: sel.Name}, s.ResourceVersion)
+	switch {
+	case kerrors.IsNotFound(err):
+		return nil, store.NewError(store.Invalid, "auth: Secret %s/%s does not exist; create it or correct the reference", ns, sel.Name)
+	case kerrors.IsForbidden(err):
+		return nil, store.NewError(store.Denied, "auth: the operator may not read Secret %s/%s", ns, sel.Name)
+	case err != nil:
+		return nil, store.NewError(store.Unavailable, "auth: cannot read Secret %s/%s: %s", ns, sel.Name, kerrors.ReasonForError(err))
+	}
+	v, ok := s.Data[sel.Key]
+	if !ok || len(v) == 0 {
+		return nil, store.NewError(store.Invalid, "auth: Secret %s/%s has no value under key %q", ns, sel.Name, sel.Key)
+	}
+	return v, nil
+}
+
+// ServiceAccountToken implements store.Credentials.
+func (r *Reader) ServiceAccountToken(ctx context.Context, sel v1alpha1.ServiceAccountSelector, audiences ...string) (string, error) {
+	ns, err := r.namespace(sel.Namespace, "ServiceAccount "+sel.Name)
+	if err != nil {
+		return "", err
+	}
+	if len(audiences) == 0 {
+		audiences = sel.Audiences
+	}
+	seconds := int64(tokenSeconds)
+	req := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{
+		Audiences:         audiences,
+		ExpirationSeconds: &seconds,
+	}}
+	sa := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: sel.Name}}
+	err = r.client.SubResource("token").Create(ctx, sa, req)
+	switch {
+	case kerrors.IsNotFound(err):
+		return "", store.NewError(store.Invalid, "auth: ServiceAccount %s/%s does not exist; create it or correct the reference", ns, sel.Name)
+	case kerrors.IsForbidden(err):
+		return "", store.NewError(store.Denied, "auth: the operator may not create tokens for ServiceAccount %s/%s; grant it serviceaccounts/token", ns, sel.Name)
+	case err != nil:
+		return "", store.NewError(store.Unavailable, "auth: cannot get a token for ServiceAccount %s/%s: %s", ns, sel.Name, kerrors.ReasonForError(err))
+	}
+	return req.Status.Token, nil
+}
+
+// Ambient implements store.Credentials.
+func (r *Reader) Ambient() error {
+	if r.fence.Ambient == AmbientAll || (r.fence.Ambient == AmbientCluster && r.fence.Cluster) {
+		return nil
+	}
+	if r.fence.Ambient == AmbientCluster {
+		return store.NewError(store.Invalid, "auth is not set: a namespaced store may not use the operator's own identity; set auth, use the cluster Kind, or run the operator with --ambient-credentials=all")
+	}
+	return store.NewError(store.Invalid, "auth is not set, and the operator runs with --ambient-credentials=none; set auth")
+}
+
+func (r *Reader) namespace(named, what string) (string, error) {
+	switch {
+	case r.fence.Cluster && named == "":
+		return "", store.NewError(store.Invalid, "auth: %s needs a namespace on a cluster Kind", what)
+	case r.fence.Cluster:
+		return named, nil
+	case named != "":
+		return "", store.NewError(store.Invalid, "auth: %s must not name a namespace: a namespaced store reads only beside itself; remove the namespace", what)
+	}
+	return r.fence.Namespace, nil
+}

@@ -1,0 +1,252 @@
+package fetch
+
+import (
+	"context"
+	"time"
+
+	"github.com/direct-secrets/direct-secrets/common/store"
+)
+
+// heldBackFor is how long a request waits for a provider that throttles before it fails, so that
+// its object says why it waits.
+const heldBackFor = 30 * time.Second
+
+// pumpLocked sends what may be sent now, and arms the timer for the rest.
+func (l *Loader) pumpLocked() {
+	for {
+		wait, ready := l.readyLocked(time.Now())
+		if !ready {
+			if wait > 0 {
+				l.armLocked(wait)
+			}
+			return
+		}
+		batch := l.nextLocked()
+		if len(batch) == 0 {
+			return
+		}
+		l.calls++
+		go l.call(l.client, batch)
+	}
+}
+
+// readyLocked says whether a batch may go now, and otherwise when to look again; zero means that
+// something else will pump: a call that ends, a ticket that is taken, or a request.
+func (l *Loader) readyLocked(now time.Time) (time.Duration, bool) {
+	first, count := l.waitingLocked()
+	if count > 0 && l.client == nil {
+		l.dialLocked()
+		return 0, false
+	}
+	if count == 0 || l.calls >= l.maxCallsLocked() || l.held >= l.opts.MaxHeld {
+		return 0, false
+	}
+	if wait := l.limit.wait(now); wait > 0 {
+		return l.failHeldBackLocked(now, wait), false
+	}
+	if count >= l.batchSizeLocked() {
+		return 0, l.limit.take(now)
+	}
+	if wait := first.Add(l.windowLocked(now, count)).Sub(now); wait > 0 {
+		return wait, false
+	}
+	return 0, l.limit.take(now)
+}
+
+// waitingLocked returns since when the oldest request waits, and how many do. It drops entries that
+// were sent from another place in the queues.
+func (l *Loader) waitingLocked() (time.Time, int) {
+	l.urgent, l.normal = trim(l.urgent), trim(l.normal)
+	var first time.Time
+	count := 0
+	for _, q := range [][]*entry{l.urgent, l.normal} {
+		if len(q) == 0 {
+			continue
+		}
+		if first.IsZero() || q[0].since.Before(first) {
+			first = q[0].since
+		}
+		count += len(q)
+	}
+	return first, count
+}
+
+func trim(q []*entry) []*entry {
+	for len(q) > 0 && q[0].sent {
+		q[0] = nil
+		q = q[1:]
+	}
+	if len(q) == 0 {
+		return nil
+	}
+	return q
+}
+
+// windowLocked is how long the first of count requests waits for more.
+func (l *Loader) windowLocked(now time.Time, count int) time.Duration {
+	if l.batchSizeLocked() == 1 {
+		return 0
+	}
+	if count > 1 || now.Sub(l.lastBusy) < busyFor {
+		return busyWindow
+	}
+	return idleWindow
+}
+
+// nextLocked takes the next batch from the queues, urgent requests first.
+func (l *Loader) nextLocked() []*entry {
+	size := l.batchSizeLocked()
+	batch := make([]*entry, 0, size)
+	for _, q := range []*[]*entry{&l.urgent, &l.normal} {
+		for len(*q) > 0 && len(batch) < size {
+			e := (*q)[0]
+			(*q)[0] = nil
+			*q = (*q)[1:]
+			if !e.sent {
+				e.sent = true
+				batch = append(batch, e)
+			}
+		}
+	}
+	if len(batch) > 1 {
+		l.lastBusy = time.Now()
+	}
+	return batch
+}
+
+func (l *Loader) armLocked(wait time.Duration) {
+	if l.timer == nil {
+		l.timer = time.AfterFunc(wait, func() {
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			l.pumpLocked()
+		})
+		return
+	}
+	l.timer.Reset(wait)
+}
+
+// call makes one call to the provider and hands the results out.
+func (l *Loader) call(c store.Client, batch []*entry) {
+	ctx, cancel := context.WithTimeout(context.Background(), l.opts.CallTimeout)
+	defer cancel()
+	refs := make([]store.Ref, len(batch))
+	for i, e := range batch {
+		refs[i] = e.ref
+	}
+	results := bounded(ctx, l.kind, c, refs)
+
+	l.mu.Lock()
+	l.calls--
+	l.limit.learn(time.Now(), results)
+	finished := l.finishLocked(batch, results)
+	l.pumpLocked()
+	l.closeIfIdleLocked()
+	l.mu.Unlock()
+
+	for _, t := range finished {
+		t.done()
+	}
+}
+
+// dialLocked connects in the background; what waits is sent, or fails, when that has ended.
+func (l *Loader) dialLocked() {
+	if l.dialing {
+		return
+	}
+	l.dialing = true
+	go func() {
+		ctx, cancel := context.WithTimeout(context.Background(), l.opts.CallTimeout)
+		defer cancel()
+		err := within(ctx, func() error { _, err := l.Client(ctx); return err })
+
+		l.mu.Lock()
+		l.dialing = false
+		var finished []*Ticket
+		if err != nil {
+			finished = l.failWaitingLocked(err, func(*entry) bool { return true })
+		}
+		l.pumpLocked()
+		l.mu.Unlock()
+		for _, t := range finished {
+			t.done()
+		}
+	}()
+}
+
+// failWaitingLocked fails the requests in the queues for which which is true.
+func (l *Loader) failWaitingLocked(err error, which func(*entry) bool) []*Ticket {
+	var failed []*entry
+	for _, q := range [][]*entry{l.urgent, l.normal} {
+		for _, e := range q {
+			if !e.sent && which(e) {
+				e.sent = true
+				failed = append(failed, e)
+			}
+		}
+	}
+	return l.finishLocked(failed, failAll(len(failed), err))
+}
+
+// bounded returns when ctx ends even if the provider's code does not. What that code still yields
+// is dropped.
+func bounded(ctx context.Context, kind string, c store.Client, refs []store.Ref) []store.Result {
+	answer := make(chan []store.Result, 1)
+	err := within(ctx, func() error {
+		answer <- store.GetBatch(ctx, kind, c, refs)
+		return nil
+	})
+	if err != nil {
+		return failAll(len(refs), err)
+	}
+	return <-answer
+}
+
+// within runs f and returns its error, or that of ctx if it ends before.
+func within(ctx context.Context, f func() error) error {
+	done := make(chan error, 1)
+	go func() { done <- f() }()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func failAll(n int, err error) []store.Result {
+	results := make([]store.Result, n)
+	for i := range results {
+		results[i].Err = err
+	}
+	return results
+}
+
+func (l *Loader) finishLocked(batch []*entry, results []store.Result) []*Ticket {
+	var finished []*Ticket
+	for i, e := range batch {
+		if l.entries[e.ref] == e {
+			delete(l.entries, e.ref)
+		}
+		for _, t := range e.tickets {
+			if t.deliverLocked(e.ref, results[i]) {
+				finished = append(finished, t)
+			}
+		}
+		e.tickets = nil
+	}
+	return finished
+}
+
+func (l *Loader) maxCallsLocked() int {
+	if l.opts.MaxCalls > 0 {
+		return l.opts.MaxCalls
+	}
+	if l.batchSizeLocked() == 1 {
+		return 32
+	}
+	return 10
+}
+
+// batchSizeLocked is the size of a full batch.
+func (l *Loader) batchSizeLocked() int { return store.BatchSize(l.client) }

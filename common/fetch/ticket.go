@@ -1,0 +1,58 @@
+package fetch
+
+import "github.com/direct-secrets/direct-secrets/common/store"
+
+// A Ticket stands for secrets that were asked for.
+type Ticket struct {
+	loader  *Loader
+	results map[store.Ref]store.Result
+	missing int
+	taken   bool
+	done    func()
+}
+
+// Take returns the results and lets the loader forget them; false while some are still missing.
+// Every Ticket must be taken or dropped, since the loader bounds what it holds.
+func (t *Ticket) Take() (map[store.Ref]store.Result, bool) {
+	t.loader.mu.Lock()
+	defer t.loader.mu.Unlock()
+	if t.missing > 0 {
+		return nil, false
+	}
+	t.releaseLocked()
+	return t.results, true
+}
+
+// Drop gives the ticket up: results that are there, and those that still come, are forgotten.
+func (t *Ticket) Drop() {
+	t.loader.mu.Lock()
+	defer t.loader.mu.Unlock()
+	if t.missing > 0 {
+		t.taken = true
+		return
+	}
+	t.releaseLocked()
+}
+
+func (t *Ticket) releaseLocked() {
+	if !t.taken {
+		t.taken = true
+		t.loader.held--
+		t.loader.pumpLocked()
+	}
+}
+
+// deliverLocked hands one result over and reports whether it was the last.
+func (t *Ticket) deliverLocked(ref store.Ref, r store.Result) bool {
+	t.results[ref] = r
+	t.missing--
+	if t.missing > 0 {
+		return false
+	}
+	if t.taken {
+		t.results = nil
+		return false
+	}
+	t.loader.held++
+	return true
+}

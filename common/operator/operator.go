@@ -1,0 +1,249 @@
+// Package operator is what the main function of a module calls: flags, manager, metrics, probes,
+// and the loops, for the Kinds that the module brings.
+package operator
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"log/slog"
+	"os"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
+	"github.com/go-logr/logr"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/connection"
+	"github.com/direct-secrets/direct-secrets/common/controller/externalsecret"
+	"github.com/direct-secrets/direct-secrets/common/controller/storestatus"
+	"github.com/direct-secrets/direct-secrets/common/credentials"
+	"github.com/direct-secrets/direct-secrets/common/fetch"
+	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/target"
+	"github.com/direct-secrets/direct-secrets/common/watch"
+)
+
+// An Operator is a module that can run.
+type Operator struct {
+	name   string
+	group  string
+	scheme []func(*runtime.Scheme) error
+	kinds  []store.Kind
+	flags  Flags
+	config *rest.Config
+	random func() float64
+}
+
+// An Option sets up an Operator.
+type Option func(*Operator)
+
+// New returns the operator of a module. name is that of its binary, for example provider-aws; group
+// is its API group, which marks what it writes.
+func New(name, group string, opts ...Option) *Operator {
+	o := &Operator{name: name, group: group}
+	o.flags.Bind(flag.NewFlagSet(name, flag.ContinueOnError)) // The defaults.
+	for _, f := range opts {
+		f(o)
+	}
+	return o
+}
+
+// WithScheme registers the module's types.
+func WithScheme(add func(*runtime.Scheme) error) Option {
+	return func(o *Operator) { o.scheme = append(o.scheme, add) }
+}
+
+// WithStore adds a store Kind.
+func WithStore(k store.Kind) Option {
+	return func(o *Operator) { o.kinds = append(o.kinds, k) }
+}
+
+// WithConfig connects to a cluster other than the one that the environment names; for tests.
+func WithConfig(c *rest.Config) Option { return func(o *Operator) { o.config = c } }
+
+// WithFlags replaces the command line; for tests.
+func WithFlags(set func(*Flags)) Option { return func(o *Operator) { set(&o.flags) } }
+
+// WithRandom replaces the source of jitter; for tests.
+func WithRandom(f func() float64) Option { return func(o *Operator) { o.random = f } }
+
+// Main parses the command line, runs until a signal comes, and returns the exit code.
+func (o *Operator) Main() int {
+	o.flags.Bind(flag.CommandLine)
+	flag.Parse()
+	if err := o.Run(ctrl.SetupSignalHandler()); err != nil {
+		fmt.Fprintf(os.Stderr, "%s: %s\n", o.name, err)
+		return 1
+	}
+	return 0
+}
+
+// Run runs the module until ctx ends.
+func (o *Operator) Run(ctx context.Context) error {
+	if err := o.flags.Check(); err != nil {
+		return err
+	}
+	log := o.logger()
+	ctrl.SetLogger(log)
+	klog.SetLogger(log)
+
+	mgr, err := o.manager()
+	if err != nil {
+		return err
+	}
+	if err := o.setup(mgr); err != nil {
+		return err
+	}
+	log.Info("starting", "module", o.name, "group", o.group)
+	return errors.Wrap(mgr.Start(ctx), "stopped")
+}
+
+func (o *Operator) logger() logr.Logger {
+	if o.flags.LogFormat == "text" {
+		return logr.FromSlogHandler(slog.NewTextHandler(os.Stderr, nil))
+	}
+	return logr.FromSlogHandler(slog.NewJSONHandler(os.Stderr, nil))
+}
+
+func (o *Operator) manager() (manager.Manager, error) {
+	cfg := o.config
+	if cfg == nil {
+		var err error
+		if cfg, err = ctrl.GetConfig(); err != nil {
+			return nil, errors.Wrap(err, "cannot find a cluster")
+		}
+	}
+	cfg = rest.CopyConfig(cfg)
+	// The API server's priority and fairness limits us; a second limit in the client only makes
+	// bursts slow.
+	cfg.QPS = -1
+	cfg.UserAgent = "direct-secrets/" + o.name
+
+	scheme := runtime.NewScheme()
+	for _, add := range append([]func(*runtime.Scheme) error{corev1.AddToScheme, authenticationv1.AddToScheme, v1alpha1.AddToScheme}, o.scheme...) {
+		if err := add(scheme); err != nil {
+			return nil, errors.Wrap(err, "cannot register types")
+		}
+	}
+	transform, err := externalsecret.Transform(scheme, o.kinds)
+	if err != nil {
+		return nil, err
+	}
+	yes := true
+	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
+		Scheme:                        scheme,
+		Cache:                         o.cache(transform),
+		Metrics:                       metricsserver.Options{BindAddress: o.flags.MetricsAddress},
+		HealthProbeBindAddress:        o.flags.ProbeAddress,
+		PprofBindAddress:              o.flags.PprofAddress,
+		LeaderElection:                o.flags.LeaderElect,
+		LeaderElectionID:              o.leaseName(),
+		LeaderElectionNamespace:       o.flags.LeaderElectNamespace,
+		LeaderElectionReleaseOnCancel: true,
+		// Tests run several operators in one process.
+		Controller: config.Controller{SkipNameValidation: &yes},
+	})
+	return mgr, errors.Wrap(err, "cannot make the manager")
+}
+
+func (o *Operator) leaseName() string {
+	if o.flags.ControllerClass == "" {
+		return o.name + "." + v1alpha1.Group
+	}
+	return o.name + "." + o.flags.ControllerClass + "." + v1alpha1.Group
+}
+
+// cache holds ExternalSecrets, and of Secrets only the metadata of those that this module writes.
+// Objects are read without a copy, so no loop may change what it got from the cache.
+func (o *Operator) cache(transform toolscache.TransformFunc) cache.Options {
+	yes := true
+	secrets := &metav1.PartialObjectMetadata{}
+	secrets.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
+	opts := cache.Options{
+		DefaultTransform: cache.TransformStripManagedFields(),
+		ByObject: map[client.Object]cache.ByObject{
+			&v1alpha1.ExternalSecret{}: {
+				Transform:             transform,
+				UnsafeDisableDeepCopy: &yes,
+			},
+			secrets: {
+				Label: labels.SelectorFromSet(labels.Set{target.ManagedLabel(o.group): "true"}),
+				Transform: func(obj any) (any, error) {
+					if m, ok := obj.(*metav1.PartialObjectMetadata); ok {
+						target.Reduce(m)
+					}
+					return obj, nil
+				},
+				UnsafeDisableDeepCopy: &yes,
+			},
+		},
+	}
+	for _, n := range o.flags.namespaces() {
+		if opts.DefaultNamespaces == nil {
+			opts.DefaultNamespaces = map[string]cache.Config{}
+		}
+		opts.DefaultNamespaces[n] = cache.Config{}
+	}
+	return opts
+}
+
+func (o *Operator) setup(mgr manager.Manager) error {
+	live, err := client.New(mgr.GetConfig(), client.Options{HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper()})
+	if err != nil {
+		return errors.Wrap(err, "cannot make a client")
+	}
+	meta, err := metadata.NewForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
+	if err != nil {
+		return errors.Wrap(err, "cannot make a metadata client")
+	}
+	changed := &storestatus.Changed{}
+	pool := connection.NewPool(live, watch.New(meta), credentials.Ambient(o.flags.Ambient),
+		fetch.Options{CallTimeout: o.flags.ProviderTimeout},
+		func(k store.Kind, key types.NamespacedName) { changed.Notify(k, key) })
+
+	if err := storestatus.Setup(mgr, live, pool, storestatus.Options{
+		Kinds:           o.kinds,
+		ControllerClass: o.flags.ControllerClass,
+		Namespaced:      len(o.flags.namespaces()) > 0,
+		CheckTimeout:    o.flags.ProviderTimeout,
+		Changed:         changed,
+	}); err != nil {
+		return errors.Wrap(err, "cannot set up the store loop")
+	}
+	if err := externalsecret.Setup(mgr, live, pool, externalsecret.Options{
+		Module:               o.group,
+		Kinds:                o.kinds,
+		Concurrency:          o.flags.Concurrency,
+		ControllerClass:      o.flags.ControllerClass,
+		Namespaced:           len(o.flags.namespaces()) > 0,
+		DefaultCleanupPolicy: v1alpha1.CleanupPolicy(o.flags.DefaultCleanupPolicy),
+		Random:               o.random,
+	}); err != nil {
+		return errors.Wrap(err, "cannot set up the ExternalSecret loop")
+	}
+	return probes(mgr)
+}
+
+func probes(mgr manager.Manager) error {
+	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
+		return errors.Wrap(err, "cannot add the health probe")
+	}
+	return errors.Wrap(mgr.AddReadyzCheck("ping", healthz.Ping), "cannot add the ready probe")
+}

@@ -1,0 +1,127 @@
+package operator_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	fakev1 "github.com/direct-secrets/direct-secrets/common/store/fake/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/target"
+)
+
+func TestSync(t *testing.T) {
+	e := newEnv(t)
+	e.backend.Put("db", []byte("s3cret"))
+	es := e.externalSecret("db")
+	e.create(es)
+
+	s := e.wantSecret("db", "value", "s3cret")
+	e.wantReady("db", v1alpha1.ReasonSecretSynced)
+
+	yes, no := true, false
+	want := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{
+			Labels: map[string]string{
+				fakev1.Group + "/managed":                                   "true",
+				target.StoreLabel(fakev1.Group, "FakeStore", e.ns, "store"): "true",
+			},
+			OwnerReferences: []metav1.OwnerReference{{
+				APIVersion: "direct-secrets.io/v1alpha1", Kind: "ExternalSecret", Name: "db", UID: es.UID,
+				Controller: &yes, BlockOwnerDeletion: &no,
+			}},
+		},
+		Type: corev1.SecretTypeOpaque,
+		Data: map[string][]byte{"value": []byte("s3cret")},
+	}
+	got := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Labels: s.Labels, OwnerReferences: s.OwnerReferences},
+		Type:       s.Type, Data: s.Data,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("Secret: -want, +got:\n%s", diff)
+	}
+	mark := target.Marks(s.Annotations)["db"]
+	if mark.UID != es.UID || mark.Generation != 1 || mark.Module != fakev1.Group || mark.Hash == "" {
+		t.Errorf("mark is %+v", mark)
+	}
+
+	st := e.get("db").Status
+	if st.RefreshTime == nil || st.NextRefreshTime == nil || st.Binding == nil || st.Binding.Name != "db" {
+		t.Errorf("status is %+v", st)
+	}
+	if diff := cmp.Diff([]v1alpha1.SourceStatus{{Key: "db", Version: st.Sources[0].Version}}, st.Sources); diff != "" {
+		t.Errorf("sources: -want, +got:\n%s", diff)
+	}
+}
+
+func TestRefreshRequest(t *testing.T) {
+	e := newEnv(t)
+	e.backend.Put("db", []byte("one"))
+	es := e.externalSecret("db")
+	e.create(es)
+	e.wantSecret("db", "value", "one")
+
+	e.backend.Put("db", []byte("two"))
+	update(e, es, func(es *v1alpha1.ExternalSecret) {
+		es.Annotations = map[string]string{v1alpha1.RefreshRequestAnnotation: "now"}
+	})
+	e.wantSecret("db", "value", "two")
+	e.eventually(func() string {
+		if got := e.get("db").Status.ObservedRefreshRequest; got != "now" {
+			return "observedRefreshRequest is " + got
+		}
+		return ""
+	})
+}
+
+func TestDrift(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		change func(*corev1.Secret)
+	}{
+		"Value":      {"a changed value comes back", func(s *corev1.Secret) { s.Data["value"] = []byte("evil") }},
+		"KeyRemoved": {"a removed key comes back", func(s *corev1.Secret) { delete(s.Data, "value") }},
+		"LabelGone":  {"without its label the Secret leaves the watch, and yet comes back", func(s *corev1.Secret) { s.Labels = nil }},
+		"MarkGone":   {"the mark comes back", func(s *corev1.Secret) { s.Annotations = nil }},
+		"OwnerGone":  {"the owner comes back", func(s *corev1.Secret) { s.OwnerReferences = nil }},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			e := newEnv(t)
+			e.backend.Put("db", []byte("s3cret"))
+			e.create(e.externalSecret("db"))
+			before := e.wantSecret("db", "value", "s3cret")
+			e.wantReady("db", v1alpha1.ReasonSecretSynced)
+
+			update(e, before.DeepCopy(), func(s *corev1.Secret) {
+				tc.change(s)
+				s.Data["foreign"] = []byte("keep")
+			})
+			e.eventually(func() string {
+				s := e.secret("db")
+				want := map[string][]byte{"value": []byte("s3cret"), "foreign": []byte("keep")}
+				return cmp.Diff(want, s.Data) + cmp.Diff(before.Labels, s.Labels) +
+					cmp.Diff(before.Annotations, s.Annotations) + cmp.Diff(before.OwnerReferences, s.OwnerReferences)
+			})
+		})
+	}
+}
+
+func TestDeletedSecretReturns(t *testing.T) {
+	e := newEnv(t)
+	e.backend.Put("db", []byte("s3cret"))
+	e.create(e.externalSecret("db"))
+	s := e.wantSecret("db", "value", "s3cret")
+	if err := api.Delete(e.ctx, s); err != nil {
+		t.Fatal(err)
+	}
+	e.eventually(func() string {
+		if got := e.secret("db"); got == nil || got.UID == s.UID {
+			return "the Secret has not returned"
+		}
+		return ""
+	})
+}

@@ -1,0 +1,85 @@
+// Package policy holds the decisions: is a refresh due, and what must be done to the target. Its
+// functions are pure; the loops gather their inputs and carry out what they say.
+package policy
+
+import (
+	"time"
+
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+)
+
+// Heartbeat is the least time between two writes of status.refreshTime by refreshes that found
+// nothing new.
+const Heartbeat = 10 * time.Minute
+
+// RefreshInput is what the decision about a refresh rests on.
+type RefreshInput struct {
+	Policy   v1alpha1.RefreshPolicy
+	Interval time.Duration
+	Now      time.Time
+
+	// Refreshed is false until the first success.
+	Refreshed bool
+	// Failing is true while the last attempt did not succeed.
+	Failing bool
+	// Next is the time of the next periodic refresh, with its jitter.
+	Next time.Time
+
+	Generation, ObservedGeneration     int64
+	MetadataHash, ObservedMetadataHash string
+	Request, ObservedRequest           string
+}
+
+// Why says why a refresh is due.
+type Why string
+
+// The reasons for a refresh, most urgent first.
+const (
+	NotDue     Why = ""
+	Requested  Why = "requested"
+	First      Why = "first"
+	Changed    Why = "changed"
+	Retry      Why = "retry"
+	Elapsed    Why = "elapsed"
+	TargetLost Why = "target changed"
+)
+
+// RefreshDue says why the provider is to be read now, if it is.
+func RefreshDue(in RefreshInput) Why {
+	changed := in.Generation != in.ObservedGeneration || in.MetadataHash != in.ObservedMetadataHash
+	once := in.Policy == v1alpha1.RefreshCreatedOnce ||
+		(in.Interval == 0 && in.Policy != v1alpha1.RefreshOnChange)
+	switch {
+	case in.Request != "" && in.Request != in.ObservedRequest:
+		return Requested
+	case !in.Refreshed:
+		return First
+	case in.Failing && in.Generation == in.ObservedGeneration:
+		return Retry
+	case once:
+		return NotDue
+	case changed:
+		return Changed
+	case in.Policy == v1alpha1.RefreshOnChange:
+		return NotDue
+	case !in.Now.Before(in.Next):
+		return Elapsed
+	}
+	return NotDue
+}
+
+// Periodic reports whether an object is refreshed on an interval.
+func Periodic(p v1alpha1.RefreshPolicy, interval time.Duration) bool {
+	return (p == "" || p == v1alpha1.RefreshPeriodic) && interval > 0
+}
+
+// Jitter returns interval changed by up to a tenth either way; random is in [0, 1).
+func Jitter(interval time.Duration, random float64) time.Duration {
+	return time.Duration(float64(interval) * (0.9 + 0.2*random))
+}
+
+// Spread returns when an object that was overdue at the start of the operator is refreshed, so that
+// a restart does not read everything at once; random is in [0, 1).
+func Spread(start time.Time, interval time.Duration, random float64) time.Time {
+	return start.Add(time.Duration(float64(min(interval, time.Minute)) * random))
+}

@@ -1,0 +1,151 @@
+// Package queue is controller-runtime's priority queue with two things that it lacks: a bound on
+// how long an object of low priority can wait behind others, and the age of the oldest object that
+// waits, by which a queue that is stuck shows.
+package queue
+
+import (
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+)
+
+// Priorities. A higher number goes first; within one priority the queue is first in, first out.
+const (
+	// Low is for periodic refreshes, for retries, and for what a restart lists.
+	Low = -100
+	// High is for new and changed objects.
+	High = 0
+)
+
+// StarvationBound is how long an object of low priority waits before it is raised.
+const StarvationBound = 10 * time.Second
+
+var oldestWaiting = prometheus.NewGaugeVec(prometheus.GaugeOpts{
+	Name: "directsecrets_queue_oldest_waiting_seconds",
+	Help: "How long the object that waits longest has been due without a worker.",
+}, []string{"controller"})
+
+func init() { metrics.Registry.MustRegister(oldestWaiting) }
+
+// A Queue is a priority queue that knows since when its items are due.
+type Queue[T comparable] struct {
+	priorityqueue.PriorityQueue[T]
+	name    string
+	limiter workqueue.TypedRateLimiter[T]
+	stop    chan struct{}
+	once    sync.Once
+
+	mu  sync.Mutex
+	due map[T]item
+}
+
+type item struct {
+	at     time.Time
+	raised bool
+}
+
+// New returns a running queue.
+func New[T comparable](name string, limiter workqueue.TypedRateLimiter[T]) *Queue[T] {
+	q := &Queue[T]{
+		PriorityQueue: priorityqueue.New(name, func(o *priorityqueue.Opts[T]) { o.RateLimiter = limiter }),
+		name:          name,
+		limiter:       limiter,
+		stop:          make(chan struct{}),
+		due:           map[T]item{},
+	}
+	go q.watch()
+	return q
+}
+
+// AddWithOpts implements priorityqueue.PriorityQueue.
+func (q *Queue[T]) AddWithOpts(o priorityqueue.AddOpts, items ...T) {
+	for _, i := range items {
+		one := o
+		if o.RateLimited {
+			one.RateLimited = false
+			if wait := q.limiter.When(i); one.After == 0 || wait < one.After {
+				one.After = wait
+			}
+		}
+		q.note(i, time.Now().Add(one.After))
+		q.PriorityQueue.AddWithOpts(one, i)
+	}
+}
+
+// Add implements workqueue.TypedInterface.
+func (q *Queue[T]) Add(i T) { q.AddWithOpts(priorityqueue.AddOpts{}, i) }
+
+// AddAfter implements workqueue.TypedDelayingInterface.
+func (q *Queue[T]) AddAfter(i T, d time.Duration) {
+	q.AddWithOpts(priorityqueue.AddOpts{After: d}, i)
+}
+
+// AddRateLimited implements workqueue.TypedRateLimitingInterface.
+func (q *Queue[T]) AddRateLimited(i T) {
+	q.AddWithOpts(priorityqueue.AddOpts{RateLimited: true}, i)
+}
+
+// GetWithPriority implements priorityqueue.PriorityQueue.
+func (q *Queue[T]) GetWithPriority() (T, int, bool) {
+	i, priority, shutdown := q.PriorityQueue.GetWithPriority()
+	q.mu.Lock()
+	delete(q.due, i)
+	q.mu.Unlock()
+	return i, priority, shutdown
+}
+
+// Get implements workqueue.TypedInterface.
+func (q *Queue[T]) Get() (T, bool) {
+	i, _, shutdown := q.GetWithPriority()
+	return i, shutdown
+}
+
+// ShutDown implements workqueue.TypedInterface.
+func (q *Queue[T]) ShutDown() {
+	q.once.Do(func() { close(q.stop) })
+	q.PriorityQueue.ShutDown()
+}
+
+func (q *Queue[T]) note(i T, at time.Time) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if old, ok := q.due[i]; !ok || at.Before(old.at) {
+		q.due[i] = item{at: at, raised: old.raised}
+	}
+}
+
+func (q *Queue[T]) watch() {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		select {
+		case <-q.stop:
+			return
+		case now := <-tick.C:
+			oldest, starving := q.inspect(now)
+			oldestWaiting.WithLabelValues(q.name).Set(oldest.Seconds())
+			high := High
+			q.PriorityQueue.AddWithOpts(priorityqueue.AddOpts{Priority: &high}, starving...)
+		}
+	}
+}
+
+// inspect returns how long the oldest due item waits, and the items to raise, each once.
+func (q *Queue[T]) inspect(now time.Time) (oldest time.Duration, starving []T) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for i, it := range q.due {
+		age := now.Sub(it.at)
+		oldest = max(oldest, age)
+		if age > StarvationBound && !it.raised {
+			it.raised = true
+			q.due[i] = it
+			starving = append(starving, i)
+		}
+	}
+	return oldest, starving
+}

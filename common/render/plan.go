@@ -1,0 +1,144 @@
+// Package render turns an ExternalSecret and the remote values that it names into the keys and
+// values of its Secret. It does no I/O.
+package render
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/store"
+)
+
+// DefaultRefreshInterval is the time between two refreshes where the spec does not say.
+const DefaultRefreshInterval = time.Hour
+
+// A Source is one read that a spec asks for. It is comparable: equal sources are one read.
+type Source struct {
+	Store v1alpha1.StoreRef
+	Ref   store.Ref
+}
+
+// A Plan is what a valid spec asks for.
+type Plan struct {
+	// Sources without duplicates, in the order of the spec.
+	Sources []Source
+	// Interval between two refreshes.
+	Interval time.Duration
+	// Target is the name of the Secret.
+	Target string
+}
+
+// Stores returns the stores that the plan reads, without duplicates.
+func (p Plan) Stores() []v1alpha1.StoreRef {
+	var refs []v1alpha1.StoreRef
+	for _, s := range p.Sources {
+		if !slices.Contains(refs, s.Store) {
+			refs = append(refs, s.Store)
+		}
+	}
+	return refs
+}
+
+// NewPlan checks a spec and returns its plan. The error names the field and the fix.
+func NewPlan(es *v1alpha1.ExternalSecret) (Plan, error) {
+	interval, err := es.Spec.RefreshInterval.Or(DefaultRefreshInterval)
+	if err != nil {
+		return Plan{}, errors.Wrap(err, "spec.refreshInterval")
+	}
+	p := Plan{Interval: interval, Target: TargetName(es)}
+	if msgs := validation.IsDNS1123Subdomain(p.Target); len(msgs) > 0 {
+		return Plan{}, errors.Errorf("spec.target.name: %q cannot be the name of a Secret: %s", p.Target, msgs[0])
+	}
+	if err := unsupported(es); err != nil {
+		return Plan{}, err
+	}
+	if len(es.Spec.Data)+len(es.Spec.DataFrom) == 0 {
+		return Plan{}, errors.New("spec: nothing to read; add an entry to data or dataFrom")
+	}
+	for i, e := range es.Spec.DataFrom {
+		if err := p.add(storeOfDataFrom(es, e), *e.Extract); err != nil {
+			return Plan{}, errors.Wrapf(err, "spec.dataFrom[%d].extract", i)
+		}
+	}
+	seen := map[string]int{}
+	for i, e := range es.Spec.Data {
+		if msgs := validation.IsConfigMapKey(e.SecretKey); len(msgs) > 0 {
+			return Plan{}, errors.Errorf("spec.data[%d].secretKey: %q cannot be a key of a Secret; use letters, digits, '-', '_' and '.'", i, e.SecretKey)
+		}
+		if j, twice := seen[e.SecretKey]; twice {
+			return Plan{}, errors.Errorf("spec.data[%d].secretKey: %q is already filled by spec.data[%d]; remove one of them", i, e.SecretKey, j)
+		}
+		seen[e.SecretKey] = i
+		if err := p.add(storeOfData(es, e), e.RemoteRef); err != nil {
+			return Plan{}, errors.Wrapf(err, "spec.data[%d]", i)
+		}
+	}
+	return p, nil
+}
+
+// TargetName returns the name of the Secret that an ExternalSecret writes.
+func TargetName(es *v1alpha1.ExternalSecret) string {
+	if es.Spec.Target.Name != "" {
+		return es.Spec.Target.Name
+	}
+	return es.Name
+}
+
+func (p *Plan) add(ref *v1alpha1.StoreRef, r v1alpha1.RemoteRef) error {
+	if ref == nil {
+		return errors.New("no store to read from; set spec.storeRef or sourceRef.storeRef")
+	}
+	if ref.Kind == "" || ref.Name == "" {
+		return errors.New("storeRef: kind and name must be set")
+	}
+	if strings.TrimSpace(r.Key) == "" {
+		return errors.New("remoteRef.key is empty; name the remote secret")
+	}
+	if s := (Source{Store: *ref, Ref: RefOf(r)}); !slices.Contains(p.Sources, s) {
+		p.Sources = append(p.Sources, s)
+	}
+	return nil
+}
+
+// RefOf returns the read that a remoteRef asks for. Its property is taken out later, so that ten
+// properties of one secret are one read.
+func RefOf(r v1alpha1.RemoteRef) store.Ref {
+	return store.Ref{Key: r.Key, Version: r.Version}
+}
+
+func storeOfData(es *v1alpha1.ExternalSecret, e v1alpha1.DataEntry) *v1alpha1.StoreRef {
+	if e.SourceRef != nil {
+		return &e.SourceRef.StoreRef
+	}
+	return es.Spec.StoreRef
+}
+
+func storeOfDataFrom(es *v1alpha1.ExternalSecret, e v1alpha1.DataFromEntry) *v1alpha1.StoreRef {
+	if e.SourceRef != nil && e.SourceRef.StoreRef != nil {
+		return e.SourceRef.StoreRef
+	}
+	return es.Spec.StoreRef
+}
+
+// LeadingStore returns the reference by which modules decide who claims the object: spec.storeRef,
+// else that of the first data entry, else that of the first dataFrom entry. It is nil if there is
+// none.
+func LeadingStore(es *v1alpha1.ExternalSecret) *v1alpha1.StoreRef {
+	switch {
+	case es.Spec.StoreRef != nil:
+		return es.Spec.StoreRef
+	case len(es.Spec.Data) > 0 && es.Spec.Data[0].SourceRef != nil:
+		return &es.Spec.Data[0].SourceRef.StoreRef
+	case len(es.Spec.Data) == 0 && len(es.Spec.DataFrom) > 0 && es.Spec.DataFrom[0].SourceRef != nil:
+		if s := es.Spec.DataFrom[0].SourceRef; s.StoreRef != nil {
+			return s.StoreRef
+		}
+		return es.Spec.DataFrom[0].SourceRef.GeneratorRef
+	}
+	return nil
+}

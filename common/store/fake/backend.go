@@ -1,0 +1,207 @@
+package fake
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/direct-secrets/direct-secrets/common/store"
+)
+
+const defaultBatchSize = 20
+
+// A Backend is a secret service in memory. It is safe for concurrent use, and may be changed while
+// clients read it.
+type Backend struct {
+	batchSize int
+	lacks     map[string]bool
+
+	mu       sync.Mutex
+	secrets  map[string]*secret
+	last     map[string]int // versions ever made up, by key; outlives a deletion
+	password string
+	faults   []*injected
+
+	records []Record
+	changed chan struct{} // closed when a record comes in
+}
+
+type secret struct {
+	versions []version // the last one is current
+	tags     map[string]string
+}
+
+type version struct {
+	name string
+	data []byte
+}
+
+// An Option changes how a Backend is set up.
+type Option func(*Backend)
+
+// BatchSize sets how many secrets one call to GetBatch reads. Default: 20.
+func BatchSize(n int) Option { return func(b *Backend) { b.batchSize = n } }
+
+// Without leaves out optional interfaces of the clients, by the capability that they stand for; for
+// example store.CapabilityBatch makes clients that do not implement store.Batcher.
+func Without(capabilities ...string) Option {
+	return func(b *Backend) {
+		for _, c := range capabilities {
+			b.lacks[c] = true
+		}
+	}
+}
+
+// ReadOnly leaves out every optional interface: clients have Get, and Close, alone.
+func ReadOnly() Option {
+	return Without(store.CapabilityBatch, store.CapabilityFind, store.CapabilityCheck)
+}
+
+// New returns an empty Backend that takes any password.
+func New(opts ...Option) *Backend {
+	b := &Backend{
+		batchSize: defaultBatchSize,
+		lacks:     map[string]bool{},
+		secrets:   map[string]*secret{},
+		last:      map[string]int{},
+		changed:   make(chan struct{}),
+	}
+	for _, o := range opts {
+		o(b)
+	}
+	return b
+}
+
+// SetPassword sets the password that clients must have; empty takes any. A client that connected
+// with another one is denied from then on.
+func (b *Backend) SetPassword(p string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.password = p
+}
+
+// A PutOption changes what Put stores.
+type PutOption func(*put)
+
+type put struct {
+	version string
+	tags    map[string]string
+}
+
+// Version names the version that is stored. An existing one of that name is replaced. Default: v1,
+// v2 and so on, never the same again for a key.
+func Version(name string) PutOption { return func(p *put) { p.version = name } }
+
+// Tags sets the tags of the secret. Without this option it keeps those it has.
+func Tags(t map[string]string) PutOption {
+	return func(p *put) { p.tags = maps.Clone(t) }
+}
+
+// Put stores data as the current version of key, and returns the version's name. Older versions
+// stay readable.
+func (b *Backend) Put(key string, data []byte, opts ...PutOption) string {
+	var p put
+	for _, o := range opts {
+		o(&p)
+	}
+
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if p.version == "" {
+		b.last[key]++
+		p.version = fmt.Sprintf("v%d", b.last[key])
+	}
+	s := b.secrets[key]
+	if s == nil {
+		s = &secret{}
+		b.secrets[key] = s
+	}
+	s.versions = slices.DeleteFunc(s.versions, func(v version) bool { return v.name == p.version })
+	s.versions = append(s.versions, version{name: p.version, data: bytes.Clone(data)})
+	if p.tags != nil {
+		s.tags = p.tags
+	}
+	return p.version
+}
+
+// Delete removes a secret with all its versions, if it exists.
+func (b *Backend) Delete(key string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.secrets, key)
+}
+
+// Versions returns the names of the versions of a secret, the current one last.
+func (b *Backend) Versions(key string) []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var names []string
+	if s := b.secrets[key]; s != nil {
+		for _, v := range s.versions {
+			names = append(names, v.name)
+		}
+	}
+	return names
+}
+
+// Connect returns a client that presents the password. The backend looks at it with the first
+// call, as real services do.
+func (b *Backend) Connect(ctx context.Context, password string) (store.Client, error) {
+	return b.connect(ctx, "", password)
+}
+
+func (b *Backend) connect(ctx context.Context, object, password string) (store.Client, error) {
+	if err := b.begin(ctx, Record{Call: CallConnect, Store: object}); err != nil {
+		return nil, err
+	}
+	return newClient(&conn{b: b, password: password}), nil
+}
+
+// admit tells whether a client with this password may call.
+func (b *Backend) admit(password string) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.password == "" || password == ambient || password == b.password {
+		return nil
+	}
+	return store.NewError(store.Denied, "the backend rejects the password")
+}
+
+// read returns what is stored under ref.
+func (b *Backend) read(ref store.Ref) (store.Value, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	s := b.secrets[ref.Key]
+	if s == nil {
+		return store.Value{}, store.NewError(store.NotFound, "secret %q does not exist", ref.Key)
+	}
+	i := len(s.versions) - 1
+	if ref.Version != "" {
+		i = slices.IndexFunc(s.versions, func(v version) bool { return v.name == ref.Version })
+	}
+	if i < 0 {
+		return store.Value{}, store.NewError(store.NotFound, "secret %q has no version %q", ref.Key, ref.Version)
+	}
+	v := store.Value{Key: ref.Key, Data: bytes.Clone(s.versions[i].data), Version: s.versions[i].name}
+	if ref.Metadata {
+		v.Metadata = maps.Clone(s.tags)
+	}
+	return v, nil
+}
+
+// list returns the keys that match, in order.
+func (b *Backend) list(q store.Query) []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var keys []string
+	for key, s := range b.secrets {
+		if matches(q, key, s.tags) {
+			keys = append(keys, key)
+		}
+	}
+	slices.Sort(keys)
+	return keys
+}

@@ -1,0 +1,89 @@
+// Package fake is a provider in memory: a secret service whose contents, faults and call log a test
+// holds in its hands, and the store Kinds FakeStore and ClusterFakeStore that read it.
+//
+// A Server belongs to one test environment. It holds backends by the name that stores give in
+// spec.backend, and yields the Kinds to run the operator with:
+//
+//	srv := fake.NewServer()
+//	b := srv.Backend("prod")
+//	b.Put("shop/db", []byte(`{"password":"x"}`))
+//	… srv.Kinds() …
+//	defer b.Inject(fake.Fault{Call: fake.CallGet, Err: store.NewError(store.Throttled, "slow down")})()
+package fake
+
+import (
+	"context"
+	"sync"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/store/fake/apis/v1alpha1"
+)
+
+// A Server holds backends by name.
+type Server struct {
+	mu       sync.Mutex
+	backends map[string]*Backend
+}
+
+// NewServer returns a Server without backends.
+func NewServer() *Server {
+	return &Server{backends: map[string]*Backend{}}
+}
+
+// Backend returns the backend of that name. If there is none, it is made with the options, which
+// otherwise have no effect.
+func (s *Server) Backend(name string, opts ...Option) *Backend {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	b, ok := s.backends[name]
+	if !ok {
+		b = New(opts...)
+		s.backends[name] = b
+	}
+	return b
+}
+
+// Kinds returns both store Kinds, served by this Server.
+func (s *Server) Kinds() []store.Kind {
+	return []store.Kind{
+		store.KindOf(store.ConnectorFunc[*v1alpha1.FakeStore](s.ConnectFakeStore)),
+		store.ClusterKindOf(store.ConnectorFunc[*v1alpha1.ClusterFakeStore](s.ConnectClusterFakeStore)),
+	}
+}
+
+// ConnectFakeStore returns a client for the backend that the store names.
+func (s *Server) ConnectFakeStore(ctx context.Context, o *v1alpha1.FakeStore, creds store.Credentials) (store.Client, error) {
+	return s.connect(ctx, o, &o.Spec, creds)
+}
+
+// ConnectClusterFakeStore returns a client for the backend that the store names.
+func (s *Server) ConnectClusterFakeStore(ctx context.Context, o *v1alpha1.ClusterFakeStore, creds store.Credentials) (store.Client, error) {
+	return s.connect(ctx, o, &o.Spec, creds)
+}
+
+func (s *Server) connect(ctx context.Context, o client.Object, spec *v1alpha1.FakeStoreSpec, creds store.Credentials) (store.Client, error) {
+	s.mu.Lock()
+	b, ok := s.backends[spec.Backend]
+	s.mu.Unlock()
+	if !ok {
+		return nil, store.NewError(store.Invalid, "spec.backend: no backend %q is set up", spec.Backend)
+	}
+	password, err := passwordOf(ctx, spec, creds)
+	if err != nil {
+		return nil, err
+	}
+	return b.connect(ctx, client.ObjectKeyFromObject(o).String(), password)
+}
+
+func passwordOf(ctx context.Context, spec *v1alpha1.FakeStoreSpec, creds store.Credentials) (string, error) {
+	switch {
+	case spec.Auth != nil:
+		p, err := creds.SecretValue(ctx, spec.Auth.SecretRef)
+		return string(p), err
+	case spec.Ambient:
+		return ambient, creds.Ambient()
+	}
+	return "", nil
+}

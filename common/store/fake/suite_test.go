@@ -1,0 +1,576 @@
+package fake_test
+
+import (
+	"context"
+	"encoding/json"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/store/fake"
+	"github.com/direct-secrets/direct-secrets/common/store/storetest"
+)
+
+// good is what a client of the fake with every interface can do.
+type good interface {
+	store.Batcher
+	store.Finder
+	store.Checker
+}
+
+// A broken client does what a good one does, except for what the test has it do.
+type broken struct {
+	good
+	get   func(ctx context.Context, ref store.Ref) (store.Value, error)
+	batch func(ctx context.Context, refs []store.Ref) []store.Result
+	find  func(ctx context.Context, q store.Query) iter.Seq2[store.Value, error]
+	check func(ctx context.Context) error
+}
+
+func (b broken) Get(ctx context.Context, ref store.Ref) (store.Value, error) {
+	if b.get != nil {
+		return b.get(ctx, ref)
+	}
+	return b.good.Get(ctx, ref)
+}
+
+func (b broken) GetBatch(ctx context.Context, refs []store.Ref) []store.Result {
+	if b.batch != nil {
+		return b.batch(ctx, refs)
+	}
+	return b.good.GetBatch(ctx, refs)
+}
+
+func (b broken) Find(ctx context.Context, q store.Query) iter.Seq2[store.Value, error] {
+	if b.find != nil {
+		return b.find(ctx, q)
+	}
+	return b.good.Find(ctx, q)
+}
+
+func (b broken) Check(ctx context.Context) error {
+	if b.check != nil {
+		return b.check(ctx)
+	}
+	return b.good.Check(ctx)
+}
+
+// getting breaks what is read, be it by Get or by GetBatch.
+func getting(f func(ref store.Ref, v store.Value, err error) (store.Value, error)) func(good) broken {
+	return func(g good) broken {
+		b := broken{good: g}
+		b.get = func(ctx context.Context, ref store.Ref) (store.Value, error) {
+			v, err := g.Get(ctx, ref)
+			return f(ref, v, err)
+		}
+		b.batch = func(ctx context.Context, refs []store.Ref) []store.Result {
+			results := g.GetBatch(ctx, refs)
+			for i, r := range results {
+				results[i].Value, results[i].Err = f(refs[i], r.Value, r.Err)
+			}
+			return results
+		}
+		return b
+	}
+}
+
+// batching breaks the answer to GetBatch.
+func batching(f func(refs []store.Ref, results []store.Result) []store.Result) func(good) broken {
+	return func(g good) broken {
+		return broken{good: g, batch: func(ctx context.Context, refs []store.Ref) []store.Result {
+			return f(refs, g.GetBatch(ctx, refs))
+		}}
+	}
+}
+
+// finding breaks what Find yields, and what it is asked for.
+func finding(ask func(store.Query) store.Query, f func(seq iter.Seq2[store.Value, error]) iter.Seq2[store.Value, error]) func(good) broken {
+	return func(g good) broken {
+		return broken{good: g, find: func(ctx context.Context, q store.Query) iter.Seq2[store.Value, error] {
+			return f(g.Find(ctx, ask(q)))
+		}}
+	}
+}
+
+func asAsked(q store.Query) store.Query { return q }
+
+func whole(seq iter.Seq2[store.Value, error]) iter.Seq2[store.Value, error] { return seq }
+
+// lost turns errors of a class into NotFound.
+func lost(c store.Class) func(store.Ref, store.Value, error) (store.Value, error) {
+	return func(ref store.Ref, v store.Value, err error) (store.Value, error) {
+		if err != nil && store.ClassOf(err) == c {
+			err = store.NewError(store.NotFound, "secret %q does not exist", ref.Key)
+		}
+		return v, err
+	}
+}
+
+// quiet ends a list where it should yield an error.
+func quiet(seq iter.Seq2[store.Value, error]) iter.Seq2[store.Value, error] {
+	return func(yield func(store.Value, error) bool) {
+		for v, err := range seq {
+			if err != nil || !yield(v, nil) {
+				return
+			}
+		}
+	}
+}
+
+// A defect is something that a client may do wrong.
+type defect struct {
+	reason string
+	spoil  func(good) broken
+	want   []string // checks that must fail
+}
+
+var defects = map[string]defect{
+	"DeniedIsNotFound": {
+		reason: "A denied read that is reported as missing would delete keys.",
+		spoil:  getting(lost(store.Denied)),
+		want:   []string{"read/failure", "read/failure-of-missing", "read/failure-of-one", "read/wrong-credentials", "batch/mixed", "batch/failure"},
+	},
+	"ThrottledIsNotFound": {
+		reason: "So would a throttled one.",
+		spoil:  getting(lost(store.Throttled)),
+		want:   []string{"read/failure", "batch/failure", "batch/failure-of-one"},
+	},
+	"UnavailableIsNotFound": {
+		reason: "So would a provider that is down, an entry that is lacking, or a context that ended.",
+		spoil:  getting(lost(store.Unavailable)),
+		want:   []string{"read/failure", "read/hang", "batch/failure", "batch/dropped", "batch/hang"},
+	},
+	"ClassLost": {
+		reason: "Errors without a class are all the same to the operator.",
+		spoil: getting(func(_ store.Ref, v store.Value, err error) (store.Value, error) {
+			if err != nil {
+				err = errors.New("boom")
+			}
+			return v, err
+		}),
+		want: []string{"read/missing", "read/missing-version", "read/deleted", "read/failure", "batch/mixed"},
+	},
+	"ErrorShowsValue": {
+		reason: "The message of an Error is shown to users.",
+		spoil: getting(func(_ store.Ref, v store.Value, err error) (store.Value, error) {
+			if err != nil {
+				err = store.NewError(store.ClassOf(err), "cannot use %s", `{"c4n4ry":"a"}`)
+			}
+			return v, err
+		}),
+		want: []string{"read/missing", "batch/mixed"},
+	},
+	"Trimmed": {
+		reason: "A value that is tidied up is not the value.",
+		spoil: getting(func(_ store.Ref, v store.Value, err error) (store.Value, error) {
+			v.Data = []byte(strings.TrimSpace(string(v.Data)))
+			return v, err
+		}),
+		want: []string{"read/text"},
+	},
+	"TextOnly": {
+		reason: "Binary secrets are not UTF-8.",
+		spoil: getting(func(_ store.Ref, v store.Value, err error) (store.Value, error) {
+			v.Data = []byte(strings.ToValidUTF8(string(v.Data), "?"))
+			return v, err
+		}),
+		want: []string{"read/binary"},
+	},
+	"Truncated": {
+		reason: "Large values arrive whole.",
+		spoil: getting(func(_ store.Ref, v store.Value, err error) (store.Value, error) {
+			v.Data = v.Data[:min(len(v.Data), 4096)]
+			return v, err
+		}),
+		want: []string{"read/large"},
+	},
+	"NoVersion": {
+		reason: "status.sources needs the version that was read.",
+		spoil: getting(func(_ store.Ref, v store.Value, err error) (store.Value, error) {
+			v.Version = ""
+			return v, err
+		}),
+		want: []string{"read/version", "batch/version"},
+	},
+	"OtherKey": {
+		reason: "A value tells its key as the provider spells it.",
+		spoil: getting(func(_ store.Ref, v store.Value, err error) (store.Value, error) {
+			v.Key = strings.TrimPrefix(v.Key, "/fake/")
+			return v, err
+		}),
+		want: []string{"read/json", "batch/single"},
+	},
+	"NoMetadata": {
+		reason: "Metadata that is asked for is delivered.",
+		spoil: getting(func(_ store.Ref, v store.Value, err error) (store.Value, error) {
+			v.Metadata = nil
+			return v, err
+		}),
+		want: []string{"read/metadata", "batch/metadata"},
+	},
+	"VersionIgnored": {
+		reason: "A client that always reads the current version hides that an old one was asked for.",
+		spoil: func(g good) broken {
+			return broken{good: g, get: func(ctx context.Context, ref store.Ref) (store.Value, error) {
+				ref.Version = ""
+				return g.Get(ctx, ref)
+			}}
+		},
+		want: []string{"read/version", "read/missing-version"},
+	},
+	"CachedForEver": {
+		reason: "A client that keeps values never sees a change, a deletion or a failure.",
+		spoil: func(g good) broken {
+			kept := map[store.Ref]store.Value{}
+			return broken{good: g, get: func(ctx context.Context, ref store.Ref) (store.Value, error) {
+				if v, ok := kept[ref]; ok {
+					return v, nil
+				}
+				v, err := g.Get(ctx, ref)
+				if err == nil {
+					kept[ref] = v
+				}
+				return v, err
+			}}
+		},
+		// The kept bytes are the caller's, too, so it shows at once.
+		want: []string{"read/json", "read/version", "read/deleted"},
+	},
+	"ContextIgnored": {
+		reason: "A call that goes on after its context ended costs a worker.",
+		spoil: func(g good) broken {
+			return broken{
+				good: g,
+				get:  func(_ context.Context, ref store.Ref) (store.Value, error) { return g.Get(context.Background(), ref) },
+				batch: func(_ context.Context, refs []store.Ref) []store.Result {
+					return g.GetBatch(context.Background(), refs)
+				},
+				find: func(_ context.Context, q store.Query) iter.Seq2[store.Value, error] {
+					return g.Find(context.Background(), q)
+				},
+				check: func(context.Context) error { return g.Check(context.Background()) },
+			}
+		},
+		want: []string{"read/hang", "batch/hang", "find/hang", "check/hang"},
+	},
+	"EntryDropped": {
+		reason: "Results stand for refs by their place.",
+		spoil:  batching(func(_ []store.Ref, results []store.Result) []store.Result { return results[1:] }),
+		want:   []string{"batch/single", "batch/full", "batch/mixed"},
+	},
+	"Reordered": {
+		reason: "A result in the wrong place is somebody else's secret.",
+		spoil: batching(func(_ []store.Ref, results []store.Result) []store.Result {
+			slices.SortStableFunc(results, func(a, b store.Result) int { return strings.Compare(a.Value.Key, b.Value.Key) })
+			return results
+		}),
+		want: []string{"batch/order", "batch/full", "batch/mixed"},
+	},
+	"RefsReordered": {
+		reason: "The refs belong to the caller.",
+		spoil: func(g good) broken {
+			return broken{good: g, batch: func(ctx context.Context, refs []store.Ref) []store.Result {
+				slices.SortFunc(refs, func(a, b store.Ref) int { return strings.Compare(a.Key, b.Key) })
+				return g.GetBatch(ctx, refs)
+			}}
+		},
+		want: []string{"batch/order", "batch/full"},
+	},
+	"LackingIsNotFound": {
+		reason: "An answer without an entry does not say that the secret is missing.",
+		spoil: batching(func(refs []store.Ref, results []store.Result) []store.Result {
+			for i, r := range results {
+				if r.Err != nil && strings.Contains(r.Err.Error(), "lacks") {
+					results[i].Err = store.NewError(store.NotFound, "secret %q does not exist", refs[i].Key)
+				}
+			}
+			return results
+		}),
+		want: []string{"batch/dropped"},
+	},
+	"OneFailsAll": {
+		reason: "One denied entry must not hold up the other nineteen.",
+		spoil: batching(func(_ []store.Ref, results []store.Result) []store.Result {
+			for _, r := range results {
+				if r.Err != nil {
+					return slices.Repeat([]store.Result{{Err: r.Err}}, len(results))
+				}
+			}
+			return results
+		}),
+		want: []string{"batch/mixed", "batch/failure-of-one", "batch/version"},
+	},
+	"ShortListOnError": {
+		reason: "A list that ends without its error is taken for complete.",
+		spoil:  finding(asAsked, quiet),
+		want:   []string{"find/failure", "find/failure-midway", "find/dropped", "find/hang"},
+	},
+	"GoesOnAfterError": {
+		reason: "What comes after an error may be taken for the rest of the list.",
+		spoil: finding(asAsked, func(seq iter.Seq2[store.Value, error]) iter.Seq2[store.Value, error] {
+			return func(yield func(store.Value, error) bool) {
+				for v, err := range seq {
+					if !yield(v, err) {
+						return
+					}
+					if err != nil {
+						yield(store.Value{Key: "/fake/more"}, nil)
+					}
+				}
+			}
+		}),
+		want: []string{"find/failure", "find/failure-midway"},
+	},
+	"FirstPageOnly": {
+		reason: "A provider's first page is not the list.",
+		spoil: finding(asAsked, func(seq iter.Seq2[store.Value, error]) iter.Seq2[store.Value, error] {
+			return func(yield func(store.Value, error) bool) {
+				n := 0
+				for v, err := range seq {
+					if n++; n > 100 || !yield(v, err) {
+						return
+					}
+				}
+			}
+		}),
+		want: []string{"find/many", "find/failure-midway"},
+	},
+	"Twice": {
+		reason: "Pages that overlap yield secrets twice.",
+		spoil: finding(asAsked, func(seq iter.Seq2[store.Value, error]) iter.Seq2[store.Value, error] {
+			return func(yield func(store.Value, error) bool) {
+				for v, err := range seq {
+					if !yield(v, err) || err == nil && !yield(v, err) {
+						return
+					}
+				}
+			}
+		}),
+		want: []string{"find/name", "find/many"},
+	},
+	"NoStop": {
+		reason: "A list that cannot be stopped panics in the caller's loop.",
+		spoil: finding(asAsked, func(seq iter.Seq2[store.Value, error]) iter.Seq2[store.Value, error] {
+			return func(yield func(store.Value, error) bool) {
+				stopped := false
+				for v, err := range seq {
+					if stopped {
+						continue
+					}
+					stopped = !yield(v, err)
+				}
+				if stopped {
+					yield(store.Value{}, nil)
+				}
+			}
+		}),
+		want: []string{"find/stop"},
+	},
+	"NameIgnored": {
+		reason: "A query's name must be looked at.",
+		spoil:  finding(func(q store.Query) store.Query { q.Name = nil; return q }, whole),
+		want:   []string{"find/name", "find/nothing", "find/combined"},
+	},
+	"TagsIgnored": {
+		reason: "A query's tags must be looked at.",
+		spoil:  finding(func(q store.Query) store.Query { q.Tags = nil; return q }, whole),
+		want:   []string{"find/tags", "find/combined"},
+	},
+	"AnyTag": {
+		reason: "Tags must all match.",
+		spoil: finding(func(q store.Query) store.Query {
+			for _, k := range slices.Sorted(maps.Keys(q.Tags))[:min(len(q.Tags), 1)] {
+				q.Tags = map[string]string{k: q.Tags[k]}
+			}
+			return q
+		}, whole),
+		want: []string{"find/tags"},
+	},
+	"PathIgnored": {
+		reason: "A query's path must be looked at.",
+		spoil:  finding(func(q store.Query) store.Query { q.Path = ""; return q }, whole),
+		want:   []string{"find/path"},
+	},
+	"PathIsText": {
+		reason: "A path ends at a separator.",
+		spoil:  finding(func(q store.Query) store.Query { q.Path = strings.TrimSuffix(q.Path, "/"); return q }, whole),
+		want:   []string{"find/path"},
+	},
+	"ChecksNothing": {
+		reason: "A check that calls nothing proves nothing.",
+		spoil: func(g good) broken {
+			return broken{good: g, check: func(ctx context.Context) error { return ctx.Err() }}
+		},
+		want: []string{"check/denied", "check/unavailable"},
+	},
+	"AllDenied": {
+		reason: "A provider that is down is not a failed login.",
+		spoil: func(g good) broken {
+			return broken{good: g, check: func(ctx context.Context) error {
+				if err := g.Check(ctx); err != nil {
+					return store.NewError(store.Denied, "cannot log in")
+				}
+				return nil
+			}}
+		},
+		want: []string{"check/unavailable", "check/hang"},
+	},
+}
+
+func TestSuiteCatches(t *testing.T) {
+	for name, tc := range defects {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := harness(fake.New())
+			h.Patience = 300 * time.Millisecond
+			h.Connect, h.ConnectDenied = breaks(h.Connect, tc.spoil), breaks(h.ConnectDenied, tc.spoil)
+			caught := failing(t, h, tc.want)
+			if diff := cmp.Diff(tc.want, caught); diff != "" {
+				t.Errorf("%s\nchecks that fail: -want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func breaks(connect func(context.Context) (store.Client, error), f func(good) broken) func(context.Context) (store.Client, error) {
+	return func(ctx context.Context) (store.Client, error) {
+		c, err := connect(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return f(c.(good)), nil
+	}
+}
+
+// failing runs the checks of these names, and returns the names of those that fail.
+func failing(t *testing.T, h storetest.Harness, names []string) (failed []string) {
+	t.Helper()
+	checks, err := storetest.Checks(t.Context(), h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		i := slices.IndexFunc(checks, func(c storetest.Check) bool { return c.Name == name })
+		if i < 0 {
+			t.Fatalf("there is no check %s", name)
+		}
+		if notPanicking(func() error { return checks[i].Run(t.Context()) }) != nil {
+			failed = append(failed, name)
+		}
+	}
+	return failed
+}
+
+// notPanicking makes an error of a panic, for the check fails all the same.
+func notPanicking(f func() error) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = errors.Errorf("panic: %v", r)
+		}
+	}()
+	return f()
+}
+
+func TestEveryCheckCanFail(t *testing.T) {
+	// A client that answers every call wrongly must fail every check.
+	wrong := func(g good) broken {
+		bad := store.NewError(store.Conflict, "c4n4ry")
+		return broken{
+			good:  g,
+			get:   func(context.Context, store.Ref) (store.Value, error) { return store.Value{}, bad },
+			batch: func(context.Context, []store.Ref) []store.Result { return nil },
+			find: func(context.Context, store.Query) iter.Seq2[store.Value, error] {
+				return func(yield func(store.Value, error) bool) { yield(store.Value{}, bad) }
+			},
+			check: func(context.Context) error { return bad },
+		}
+	}
+	h := harness(fake.New())
+	h.Connect, h.ConnectDenied = breaks(h.Connect, wrong), breaks(h.ConnectDenied, wrong)
+	checks, err := storetest.Checks(t.Context(), h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range checks {
+		if c.Run(t.Context()) == nil {
+			t.Errorf("%s passes with a client that does nothing right", c.Name)
+		}
+	}
+}
+
+func TestJSONOnly(t *testing.T) {
+	// A provider of JSON objects may spell them its own way, and need not take anything else.
+	respelt := getting(func(_ store.Ref, v store.Value, err error) (store.Value, error) {
+		var fields map[string]json.RawMessage
+		if err == nil {
+			err = json.Unmarshal(v.Data, &fields)
+		}
+		if err == nil {
+			v.Data, err = json.MarshalIndent(fields, " ", "\t")
+		}
+		return v, err
+	})
+	h := harness(fake.New())
+	h.JSONOnly = true
+	h.Connect, h.ConnectDenied = breaks(h.Connect, respelt), breaks(h.ConnectDenied, respelt)
+	storetest.Run(t, h)
+}
+
+func TestWithout(t *testing.T) {
+	h := harness(fake.New())
+	all, err := storetest.Checks(t.Context(), h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.Without = map[string]string{"find/tags": "this provider has no tags", "read/version": "nor versions"}
+	rest, err := storetest.Checks(t.Context(), h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(rest) != len(all)-2 {
+		t.Errorf("%d checks without 2 of %d", len(rest), len(all))
+	}
+	for _, c := range rest {
+		if _, ok := h.Without[c.Name]; ok {
+			t.Errorf("%s is made although the harness goes without", c.Name)
+		}
+	}
+}
+
+func TestSuiteReadsHarness(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		change func(*storetest.Harness)
+		want   string
+	}{
+		"UnknownWithout": {
+			reason: "A misspelt exception must not go unnoticed.",
+			change: func(h *storetest.Harness) { h.Without = map[string]string{"find/tag": "no tags"} },
+			want:   `Harness.Without names "find/tag", which is no check`,
+		},
+		"NoConnection": {
+			reason: "Without a client there is nothing to check.",
+			change: func(h *storetest.Harness) {
+				h.Connect = func(context.Context) (store.Client, error) { return nil, errors.New("boom") }
+			},
+			want: "cannot connect: boom",
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			h := harness(fake.New())
+			tc.change(&h)
+			_, err := storetest.Checks(t.Context(), h)
+			if err == nil || err.Error() != tc.want {
+				t.Errorf("%s\nerror %v, want %s", tc.reason, err, tc.want)
+			}
+		})
+	}
+}

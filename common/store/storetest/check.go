@@ -1,0 +1,132 @@
+package storetest
+
+import (
+	"context"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/direct-secrets/direct-secrets/common/store"
+)
+
+var checkChecks = []check{
+	{"check/ok", store.CapabilityCheck, "A store that works is said to.", checkOK},
+	{"check/denied", store.CapabilityCheck, "Wrong credentials show before any secret is read.", checkDenied},
+	{"check/denied-secret", store.CapabilityCheck, "A permission that is missing for one secret does not make the store unready.", checkDeniedSecret},
+	{"check/unavailable", store.CapabilityCheck, "A provider that cannot be used is not mistaken for wrong credentials, and it passes.", checkUnavailable},
+	{"check/hang", store.CapabilityCheck, "A check ends with its context.", checkHang},
+}
+
+var sharedChecks = []check{
+	{"read/wrong-credentials", store.CapabilityRead, "With wrong credentials nothing is known to be missing.", readWrongCredentials},
+	{"concurrent", store.CapabilityRead, "One client serves all workers at the same time. Run with -race.", concurrent},
+}
+
+func (e *env) check(ctx context.Context) error {
+	c := e.client.(store.Checker)
+	first, second := c.Check(ctx), c.Check(ctx)
+	if err := sameTwice(store.Result{Err: first}, store.Result{Err: second}); err != nil {
+		return errors.Wrap(err, "Check twice")
+	}
+	return second
+}
+
+func checkOK(ctx context.Context, e *env) error { return e.check(ctx) }
+
+func checkDenied(ctx context.Context, e *env) error {
+	return e.denied(ctx, func(e *env) error { return hasClass(e.check(ctx), store.Denied) })
+}
+
+func readWrongCredentials(ctx context.Context, e *env) error {
+	key, err := e.put(ctx, "a")
+	if err != nil {
+		return err
+	}
+	return e.denied(ctx, func(e *env) error {
+		return errors.Join(
+			e.fails(ctx, store.Ref{Key: key}, store.Denied),
+			e.fails(ctx, store.Ref{Key: e.key("missing")}, store.Denied),
+		)
+	})
+}
+
+// denied runs f with a client that has wrong credentials. Connecting may be refused instead.
+func (e *env) denied(ctx context.Context, f func(e *env) error) error {
+	if e.h.ConnectDenied == nil {
+		return errors.New("harness: ConnectDenied is missing")
+	}
+	c, err := e.h.ConnectDenied(ctx)
+	if err != nil {
+		return errors.Wrap(hasClass(err, store.Denied), "connecting")
+	}
+	return errors.Join(f(&env{h: e.h, name: e.name, client: c}), store.Close(c))
+}
+
+func checkDeniedSecret(ctx context.Context, e *env) error {
+	key, err := e.put(ctx, "a")
+	if err != nil {
+		return err
+	}
+	return e.under(Fault{Failure: Denied, Key: key}, func() error { return e.check(ctx) })
+}
+
+func checkUnavailable(ctx context.Context, e *env) error {
+	return errors.Join(
+		e.under(Fault{Failure: Unavailable}, func() error { return hasClass(e.check(ctx), store.Unavailable) }),
+		e.under(Fault{Failure: Throttled}, func() error { return hasClass(e.check(ctx), store.Throttled) }),
+		errors.Wrap(e.check(ctx), "after both"),
+	)
+}
+
+func checkHang(ctx context.Context, e *env) error {
+	return e.givesUp(ctx, e.client.(store.Checker).Check)
+}
+
+// concurrent reads the same and different secrets by every call of the client.
+func concurrent(ctx context.Context, e *env) error {
+	const workers, rounds = 16, 5
+	names := leaves("concurrent", 4)
+	refs, err := e.putAll(ctx, names...)
+	if err != nil {
+		return err
+	}
+	g, ctx := errgroup.WithContext(ctx)
+	for w := range workers {
+		g.Go(func() error {
+			for r := range rounds {
+				if err := e.everyCall(ctx, names, refs, (w+r)%len(refs)); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	return g.Wait()
+}
+
+func (e *env) everyCall(ctx context.Context, names []string, refs []store.Ref, i int) error {
+	errs := []error{
+		e.wants(ctx, refs[i], value(names[i])),
+		e.fails(ctx, store.Ref{Key: e.key("missing")}, store.NotFound),
+	}
+	if _, ok := e.client.(store.Batcher); ok {
+		n := min(e.batchSize(), len(refs)) - 1
+		errs = append(errs, e.batch(ctx, append(entriesOf(names, refs)[:n],
+			entry{ref: store.Ref{Key: e.key("missing")}, class: store.NotFound})...))
+	}
+	if _, ok := e.client.(store.Finder); ok {
+		errs = append(errs, e.finds(ctx, named("concurrent-"), names...))
+	}
+	if _, ok := e.client.(store.Checker); ok {
+		errs = append(errs, e.check(ctx))
+	}
+	return errors.Join(errs...)
+}
+
+func entriesOf(names []string, refs []store.Ref) []entry {
+	var entries []entry
+	for i, ref := range refs {
+		entries = append(entries, entry{ref: ref, leaf: names[i]})
+	}
+	return entries
+}

@@ -1,0 +1,97 @@
+package target
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+)
+
+// Fields are the names of keys, labels and annotations that a field manager holds.
+type Fields struct {
+	Data, Labels, Annotations []string
+}
+
+func newFields(data, labels, annotations iter.Seq[string]) Fields {
+	return Fields{Data: slices.Sorted(data), Labels: slices.Sorted(labels), Annotations: slices.Sorted(annotations)}
+}
+
+// Hash returns a short hash of the names.
+func (f Fields) Hash() string {
+	h := sha256.New()
+	for _, names := range [][]string{f.Data, f.Labels, f.Annotations} {
+		field(h, []byte(strings.Join(names, "\x00")))
+	}
+	return sum(h)[:16]
+}
+
+// FieldsOf returns what a field manager holds, whether it created, updated or applied. Who holds a
+// key is read from managedFields alone: the text of a conflict is no interface.
+func FieldsOf(entries []metav1.ManagedFieldsEntry, manager string) Fields {
+	set := fieldpath.NewSet()
+	for _, e := range entries {
+		if e.Manager == manager && e.Subresource == "" {
+			set = set.Union(decode(e))
+		}
+	}
+	return fieldsIn(set)
+}
+
+// HoldersOf returns the field managers that hold a key of data, manager itself not included.
+func HoldersOf(entries []metav1.ManagedFieldsEntry, key, manager string) []string {
+	path := fieldpath.MakePathOrDie("data", key)
+	var holders []string
+	for _, e := range entries {
+		if e.Manager != manager && decode(e).Has(path) {
+			holders = append(holders, e.Manager)
+		}
+	}
+	return holders
+}
+
+// OfExternalSecret reports whether a field manager is that of an ExternalSecret.
+func OfExternalSecret(manager string) bool {
+	return strings.HasPrefix(manager, v1alpha1.FieldManagerPrefix)
+}
+
+func fieldsIn(set *fieldpath.Set) Fields {
+	names := map[string][]string{}
+	set.Iterate(func(p fieldpath.Path) {
+		var path []string
+		for _, e := range p {
+			if e.FieldName == nil {
+				return
+			}
+			path = append(path, *e.FieldName)
+		}
+		switch {
+		case len(path) == 2 && path[0] == "data":
+			names["data"] = append(names["data"], path[1])
+		case len(path) == 3 && path[0] == "metadata":
+			names[path[1]] = append(names[path[1]], path[2])
+		}
+	})
+	return newFields(slices.Values(names["data"]), slices.Values(names["labels"]), slices.Values(names["annotations"]))
+}
+
+// decode returns the fields of an entry; none if they cannot be read, which a later write then
+// finds out.
+func decode(e metav1.ManagedFieldsEntry) *fieldpath.Set {
+	set := fieldpath.NewSet()
+	if e.FieldsV1 == nil {
+		return set
+	}
+	if err := set.FromJSON(bytes.NewReader(e.FieldsV1.GetRawBytes())); err != nil {
+		return fieldpath.NewSet()
+	}
+	return set
+}
+
+func mapKeys[V any](m map[string]V) iter.Seq[string] { return maps.Keys(m) }

@@ -1,0 +1,98 @@
+// Package watch observes single objects that carry no label of ours, by name and as metadata only.
+// Watches are shared and counted: however many stores use one Secret, it is watched once. Each
+// costs one reflector, so memory follows what is referred to and not the size of the cluster.
+package watch
+
+import (
+	"context"
+	"sync"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	apiwatch "k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/tools/cache"
+)
+
+// An ObjectRef names the object to observe.
+type ObjectRef struct {
+	Resource schema.GroupVersionResource
+	types.NamespacedName
+}
+
+// SecretRef names a Secret.
+func SecretRef(namespace, name string) ObjectRef {
+	return ObjectRef{
+		Resource:       schema.GroupVersionResource{Version: "v1", Resource: "secrets"},
+		NamespacedName: types.NamespacedName{Namespace: namespace, Name: name},
+	}
+}
+
+// Watches is the set of watches of a process.
+type Watches struct {
+	client metadata.Interface
+
+	mu      sync.Mutex
+	watches map[ObjectRef]*observer
+}
+
+// New returns an empty set.
+func New(c metadata.Interface) *Watches {
+	return &Watches{client: c, watches: map[ObjectRef]*observer{}}
+}
+
+// Add observes ref for owner, whose former watch of ref it replaces. known is the resourceVersion
+// that the owner has read, empty if the object was absent. changed is called, from another
+// goroutine, each time the object is seen with another resourceVersion, or gone; so a change
+// between the read and the first event is not missed.
+func (w *Watches) Add(ref ObjectRef, owner any, known string, changed func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	o := w.watches[ref]
+	if o == nil {
+		ctx, cancel := context.WithCancel(context.Background())
+		o = &observer{cancel: cancel, subs: map[any]*subscription{}}
+		w.watches[ref] = o
+		go cache.NewReflectorWithOptions(w.listWatch(ref), &metav1.PartialObjectMetadata{}, o, cache.ReflectorOptions{
+			Name: "direct-secrets/" + ref.Resource.Resource,
+		}).RunWithContext(ctx)
+	}
+	o.subscribe(owner, &subscription{known: known, changed: changed})
+}
+
+// Remove ends all watches of owner.
+func (w *Watches) Remove(owner any) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for ref, o := range w.watches {
+		if o.unsubscribe(owner) == 0 {
+			o.cancel()
+			delete(w.watches, ref)
+		}
+	}
+}
+
+// Len returns the number of objects that are observed.
+func (w *Watches) Len() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.watches)
+}
+
+func (w *Watches) listWatch(ref ObjectRef) *cache.ListWatch {
+	byName := fields.OneTermEqualSelector(metav1.ObjectNameField, ref.Name).String()
+	r := w.client.Resource(ref.Resource).Namespace(ref.Namespace)
+	return &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			o.FieldSelector = byName
+			return r.List(ctx, o)
+		},
+		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (apiwatch.Interface, error) {
+			o.FieldSelector = byName
+			return r.Watch(ctx, o)
+		},
+	}
+}
