@@ -8,6 +8,11 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
 )
 
 func TestFindAssets(t *testing.T) {
@@ -94,6 +99,32 @@ func TestStopEndsOnlyItsOwn(t *testing.T) {
 			t.Errorf("%s of the other control plane ended", p.name)
 		default:
 		}
+	}
+}
+
+func TestWithCRDs(t *testing.T) {
+	c, err := Start(t.Context(), WithAssets(cluster.assets), WithCRDs(crd("figs")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	client, err := dynamic.NewForConfig(c.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	figs := schema.GroupVersionResource{Group: "test.direct-secrets.io", Version: "v1", Resource: "figs"}
+	if _, err := client.Resource(figs).List(t.Context(), metav1.ListOptions{}); err != nil {
+		t.Error(err)
+	}
+	if got := c.AuditLog(); got != "" {
+		t.Errorf("AuditLog without WithAuditLog: got %q", got)
+	}
+	if _, err := c.ReadAuditLog(time.Time{}); err == nil {
+		t.Error("ReadAuditLog without WithAuditLog: got no error")
 	}
 }
 

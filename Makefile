@@ -1,0 +1,88 @@
+# The targets work on every module found, that is every folder with a go.mod. The test
+# servers below e2e/servers are left out: `controlplane` builds them.
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+MODULES := $(sort $(patsubst %/go.mod,%,$(shell find . -name go.mod -not -path './e2e/servers/*')))
+APIS := $(sort $(shell find . -type d -name apis -not -path './.*'))
+BIN := $(CURDIR)/bin
+TOOLS := $(BIN)/tools
+
+# The race detector needs a C compiler. Without one the tests run all the same.
+RACE ?= $(if $(shell command -v $$(go env CC)),-race)
+TEST_TIMEOUT ?= 30m
+
+# Exports the folder of the control plane's binaries, which it builds where they are absent.
+ASSETS = KUBEBUILDER_ASSETS=$$(hack/controlplane.sh); export KUBEBUILDER_ASSETS;
+
+.PHONY: help
+help: ## Show this list.
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: ## Build every command into bin/: static, stripped, without paths of this machine.
+	@for module in $(MODULES); do \
+		folder=$$(cd $$module && pwd); \
+		mains=$$(cd $$module && go list -f '{{if eq .Name "main"}}{{.Dir}}{{end}}' ./...); \
+		for main in $$mains; do \
+			case $${main#"$$folder"} in '' | /cmd/*) ;; *) continue ;; esac; \
+			echo "bin/$${main##*/}"; \
+			(cd $$module && CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o $(BIN)/$${main##*/} $$main); \
+		done; \
+	done
+
+.PHONY: controlplane
+controlplane: ## Build or find kube-apiserver, kube-controller-manager and etcd; the last line names their folder.
+	@hack/controlplane.sh
+
+.PHONY: test
+test: ## Run all tests, with the race detector, against a real control plane.
+	@$(if $(RACE),,echo "No C compiler found: the tests run WITHOUT the race detector." >&2;) \
+	$(ASSETS) failed=; \
+	for module in $(MODULES); do \
+		echo "== $$module"; \
+		(cd $$module && go test $(RACE) -timeout $(TEST_TIMEOUT) ./...) || failed+=" $$module"; \
+	done; \
+	if [[ -n $$failed ]]; then echo "FAILED:$$failed"; exit 1; fi
+
+.PHONY: demo
+demo: build ## Show a secret of AWS Secrets Manager become a Kubernetes Secret.
+	@$(ASSETS) exec $(BIN)/dsctl demo
+
+.PHONY: bench
+bench: build ## Measure 1,000 ExternalSecrets over 50 namespaces beside the floor (BENCH_FLAGS for more).
+	@$(ASSETS) exec $(BIN)/bench $(BENCH_FLAGS)
+
+.PHONY: soak
+soak: build ## Run the benchmark's steady load for 15 minutes and watch the queue (BENCH_FLAGS for more).
+	@$(ASSETS) exec $(BIN)/bench --soak=15m $(BENCH_FLAGS)
+
+.PHONY: generate
+generate: $(TOOLS)/controller-gen ## Write the deep copies and the CRDs of every folder named apis.
+	@for apis in $(APIS); do \
+		echo "$$apis"; \
+		(cd $$apis && $(TOOLS)/controller-gen paths=./... object crd:allowDangerousTypes=false output:crd:dir=crds); \
+	done
+
+.PHONY: verify
+verify: build ## Fail where generated files, go.mod files, imports or sizes are not as they should be.
+	@hack/verify.sh $(MODULES)
+
+.PHONY: lint
+lint: $(TOOLS)/golangci-lint ## Run golangci-lint over every module.
+	@for module in $(MODULES); do \
+		[[ -n $$(cd $$module && go list ./... 2>/dev/null) ]] || continue; \
+		echo "== $$module"; \
+		(cd $$module && $(TOOLS)/golangci-lint run --config $(CURDIR)/.golangci.yml ./...); \
+	done
+
+.PHONY: standalone
+standalone: ## Build and test each module alone against a packed common (COMMON=v0.1.1 for another version).
+	@$(ASSETS) COMMON=$(or $(COMMON),v0.1.0) hack/standalone.sh
+
+# The tools are pinned in the root go.mod. They are rebuilt when a pin changes.
+$(TOOLS)/%: go.mod go.sum
+	@mkdir -p $(TOOLS)
+	@echo "bin/tools/$*"
+	@CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o $@ $$(go list tool | grep '/$*$$')

@@ -1,0 +1,18 @@
+#!/usr/bin/env bash
+# Checks renovate.json with Renovate's own validator, at the version that
+# hack/renovate/package-lock.json pins. The first run installs it into a user cache folder.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+command -v npm >/dev/null || { echo "npm is needed for Renovate's validator: install Node 20 or newer" >&2; exit 1; }
+
+version=$(sed -n 's/.*"renovate": "\(.*\)".*/\1/p' hack/renovate/package.json)
+folder=${XDG_CACHE_HOME:-$HOME/.cache}/direct-secrets/renovate/$version
+if ! cmp -s hack/renovate/package-lock.json "$folder/installed.json"; then
+	echo "Installing renovate $version into $folder; this takes some minutes and happens once."
+	mkdir -p "$folder"
+	cp hack/renovate/package.json hack/renovate/package-lock.json hack/renovate/.npmrc "$folder"
+	npm ci --prefix "$folder" --ignore-scripts --no-audit --no-fund
+	cp hack/renovate/package-lock.json "$folder/installed.json" # last: it tells that all is there
+fi
+"$folder/node_modules/.bin/renovate-config-validator" --strict renovate.json

@@ -1,0 +1,73 @@
+#!/usr/bin/env bash
+# Fails where the tree is not as it should be. The arguments are the folders of its modules.
+# It reports everything that it finds before it fails. Expects `make build` to have run.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+modules=("$@")
+failed=0
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+fail() {
+	echo "FAIL: $*" >&2
+	failed=1
+}
+
+echo "== generated files"
+# What is tracked or would be, as it is now, goes to two copies; one is generated anew.
+mkdir -p "$work/is" bin/tools
+git ls-files -coz --exclude-standard --deduplicate | while IFS= read -r -d '' file; do
+	if [[ -e $file ]]; then printf '%s\0' "$file"; fi
+done | tar --null -T - -cf - | tar -xf - -C "$work/is"
+cp -R "$work/is" "$work/should"
+make --no-print-directory -C "$work/should" generate TOOLS="$PWD/bin/tools"
+diff -r -x bin "$work/is" "$work/should" || fail "generated files are stale: run \`make generate\`"
+
+echo "== go.mod files"
+for module in "${modules[@]}"; do
+	go -C "$module" mod tidy -diff || fail "$module/go.mod is not tidy: run \`go mod tidy\` there"
+done
+for module in common provider-* generator-*; do
+	[[ -f $module/go.mod ]] || continue
+	others=$(grep -oE 'direct-secrets/direct-secrets/(provider|generator)-[a-z0-9-]+' "$module/go.mod" | grep -v "/$module\$" | sort -u || true)
+	[[ -z $others ]] || fail "$module must not depend on $others"
+done
+grep -qF "\"$(hack/controlplane.sh --version)\"" common/controlplane/assets.go ||
+	fail "controlplane.Version is not $(hack/controlplane.sh --version), which the servers' go.mod files pin"
+
+echo "== imports"
+for module in "${modules[@]}"; do
+	(cd "$module" && go list -f '{{join .Imports "\n"}}' ./...) >>"$work/imports"
+	(cd "$module" && go list -f '{{join .TestImports "\n"}}{{"\n"}}{{join .XTestImports "\n"}}' ./...) >>"$work/testimports"
+done
+# uses checks that code (imports) or tests (testimports) import package $2 or one below it.
+uses() {
+	grep -qE "^$2(/|\$)" "$work/$1" || fail "no $1 of $2 in any module"
+}
+uses imports sigs.k8s.io/controller-runtime
+uses imports k8s.io/client-go
+uses imports github.com/crossplane/crossplane-runtime/v2/pkg/errors
+uses imports github.com/crossplane/crossplane-runtime/v2/pkg/ratelimiter
+uses testimports github.com/crossplane/crossplane-runtime/v2/pkg/test
+uses testimports github.com/google/go-cmp/cmp
+uses imports github.com/aws/aws-sdk-go-v2
+if [[ -d provider-vault ]]; then uses imports github.com/hashicorp/vault/api; fi
+
+echo "== sizes"
+# within checks that what $1 measures, $2, is at most $3 of the unit $4.
+within() {
+	if (($2 > $3)); then fail "$1 has $2 $4; at most $3 are allowed"; fi
+}
+for crd in $(find . -path '*/apis/crds/*.yaml'); do within "$crd" "$(wc -c <"$crd")" 60000 bytes; done
+for main in provider-*/main.go generator-*/main.go; do
+	if [[ -f $main ]]; then within "$main" "$(wc -l <"$main")" 40 lines; fi
+done
+for binary in bin/*; do
+	if [[ -f $binary ]]; then within "$binary" "$(wc -c <"$binary")" 50000000 bytes; fi
+done
+
+echo "== renovate.json"
+hack/renovate.sh || fail "renovate.json is not valid"
+
+exit $failed
