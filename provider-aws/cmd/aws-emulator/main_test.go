@@ -1,0 +1,61 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestRun(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	r, w := io.Pipe()
+	done := make(chan error, 1)
+	go func() {
+		done <- run(ctx, []string{"--address", "127.0.0.1:0", "--secret", "shop/db=a=b", "--secret", "empty="}, w)
+	}()
+	url, err := bufio.NewReader(r).ReadString('\n')
+	if err != nil {
+		t.Fatalf("the URL is printed: %v", err)
+	}
+	c := secretsmanager.New(secretsmanager.Options{
+		Region: "us-east-1", BaseEndpoint: aws.String(strings.TrimSpace(url)),
+		Credentials: credentials.NewStaticCredentialsProvider("test", "test", ""),
+	})
+	out, err := c.GetSecretValue(ctx, &secretsmanager.GetSecretValueInput{SecretId: aws.String("shop/db")})
+	if err != nil {
+		t.Fatalf("GetSecretValue: %v", err)
+	}
+	if diff := cmp.Diff("a=b", *out.SecretString); diff != "" {
+		t.Errorf("the name ends at the first =: -want, +got:\n%s", diff)
+	}
+	cancel()
+	if err := <-done; err != nil {
+		t.Errorf("run: %v", err)
+	}
+}
+
+func TestRunRefuses(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		args   []string
+		want   string
+	}{
+		"NoName":  {"a secret needs a name, and its text is not shown", []string{"--address", "127.0.0.1:0", "--secret", "canary"}, "--secret number 1 is not name=value"},
+		"Address": {"an address that cannot be had is an error", []string{"--address", "127.0.0.1:port"}, "cannot start"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			err := run(t.Context(), tc.args, io.Discard)
+			if err == nil || !strings.HasPrefix(err.Error(), tc.want) || strings.Contains(err.Error(), "canary") {
+				t.Errorf("\n%s\nwant %q, got %v", tc.reason, tc.want, err)
+			}
+		})
+	}
+}

@@ -1,0 +1,115 @@
+package emulator
+
+import (
+	"encoding/xml"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"time"
+)
+
+const (
+	defaultSession = time.Hour
+	minSession     = 15 * time.Minute
+	maxChained     = time.Hour
+	maxSessionTags = 50
+)
+
+var sessionName = regexp.MustCompile(`^[\w+=,.@-]{2,64}$`)
+
+type assumedRoleUser struct {
+	Arn           string
+	AssumedRoleID string `xml:"AssumedRoleId"`
+}
+
+type assumeRoleResult struct {
+	XMLName         xml.Name `xml:"AssumeRoleResult"`
+	Credentials     *sessionCredentials
+	AssumedRoleUser assumedRoleUser
+}
+
+func (e *Emulator) assumeRole(q *request, form url.Values) (any, error) {
+	arn, externalID := form.Get("RoleArn"), form.Get("ExternalId")
+	r, known := e.identities.role(arn)
+	if !known || !r.trusts(q.caller, externalID) || q.caller.denies("sts:AssumeRole", "") {
+		return nil, forbidden("User: " + q.caller.arn + " is not authorized to perform: sts:AssumeRole on resource: " + arn)
+	}
+	s := Session{Name: form.Get("RoleSessionName"), ExternalID: externalID, SourceAccessKeyID: accessKeyOf(q.http)}
+	d, err := sessionDuration(form, r)
+	if err != nil {
+		return nil, err
+	}
+	if from := q.caller.session; from != nil {
+		if d > maxChained {
+			return nil, badRequest("ValidationError", "The requested DurationSeconds exceeds the 1 hour session limit for roles assumed by role chaining")
+		}
+		s.Chain = from.Chain
+	}
+	if err := s.tag(form, q.caller.session); err != nil {
+		return nil, err
+	}
+	c := e.open(r, s, d)
+	return &assumeRoleResult{Credentials: c, AssumedRoleUser: e.userOf(c)}, nil
+}
+
+func (e *Emulator) userOf(c *sessionCredentials) assumedRoleUser {
+	p := e.identities.principal(c.AccessKeyID)
+	return assumedRoleUser{Arn: p.arn, AssumedRoleID: p.userID}
+}
+
+// sessionDuration also checks the session's name, as every way to assume a
+// role needs both.
+func sessionDuration(form url.Values, r Role) (time.Duration, error) {
+	if !sessionName.MatchString(form.Get("RoleSessionName")) {
+		return 0, badRequest("ValidationError", "1 validation error detected: Value at 'roleSessionName' failed to satisfy constraint: "+
+			`Member must satisfy regular expression pattern: [\w+=,.@-]*`)
+	}
+	if !form.Has("DurationSeconds") {
+		return min(defaultSession, r.MaxSessionDuration), nil
+	}
+	n, err := strconv.Atoi(form.Get("DurationSeconds"))
+	d := time.Duration(n) * time.Second
+	if err != nil || d < minSession {
+		return 0, badRequest("ValidationError", "1 validation error detected: Value at 'durationSeconds' failed to satisfy constraint: "+
+			"Member must have value greater than or equal to 900")
+	}
+	if d > r.MaxSessionDuration {
+		return 0, badRequest("ValidationError", "The requested DurationSeconds exceeds the MaxSessionDuration set for this role.")
+	}
+	return d, nil
+}
+
+// tag gives the session the tags that are asked for and, on top, the
+// transitive ones of the session that it is opened from.
+func (s *Session) tag(form url.Values, from *Session) error {
+	tags := members(form, "Tags", ".Key", ".Value")
+	if len(tags) > maxSessionTags {
+		return badRequest("ValidationError", "1 validation error detected: Value at 'tags' failed to satisfy constraint: "+
+			"Member must have length less than or equal to 50")
+	}
+	s.Tags = map[string]string{}
+	for _, t := range tags {
+		if _, twice := s.Tags[t[0]]; twice {
+			return badRequest("InvalidParameterValue", "Duplicate tag keys found. Please note that Tag keys are case insensitive.")
+		}
+		s.Tags[t[0]] = t[1]
+	}
+	for _, k := range members(form, "TransitiveTagKeys", "") {
+		if _, ok := s.Tags[k[0]]; !ok {
+			return badRequest("InvalidParameterValue", "The specified transitive tag key must be included in the requested tags.")
+		}
+		s.TransitiveTagKeys = append(s.TransitiveTagKeys, k[0])
+	}
+	if from == nil {
+		return nil
+	}
+	for _, k := range from.TransitiveTagKeys {
+		if _, ok := s.Tags[k]; ok {
+			return badRequest("InvalidParameterValue", "One of the specified transitive tag keys can't be set because it conflicts with a transitive tag key from the calling session.")
+		}
+		s.Tags[k] = from.Tags[k]
+	}
+	s.TransitiveTagKeys = slices.Concat(from.TransitiveTagKeys, s.TransitiveTagKeys)
+	return nil
+}

@@ -1,0 +1,85 @@
+package emulator
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// A PutOption says more about a secret than its value.
+type PutOption func(*secret, *putSettings)
+
+type putSettings struct {
+	binary bool
+	stages []string
+}
+
+// Binary stores the value as SecretBinary even if it is text.
+func Binary() PutOption {
+	return func(_ *secret, p *putSettings) { p.binary = true }
+}
+
+// Stages gives the version these labels instead of AWSCURRENT.
+func Stages(stages ...string) PutOption {
+	return func(_ *secret, p *putSettings) { p.stages = stages }
+}
+
+// Tags sets tags on the secret; other tags stay.
+func Tags(tags map[string]string) PutOption {
+	return func(s *secret, _ *putSettings) {
+		for k, v := range tags {
+			s.setTag(tag{Key: k, Value: v})
+		}
+		slices.SortFunc(s.tags, func(a, b tag) int { return strings.Compare(a.Key, b.Key) })
+	}
+}
+
+// Description sets the description of the secret.
+func Description(text string) PutOption {
+	return func(s *secret, _ *putSettings) { s.description = text }
+}
+
+// Put adds a version to a secret, which it creates or restores if need be,
+// and returns the version's id. It makes no call and knows no size limit.
+// Text is stored as SecretString, other bytes as SecretBinary.
+func (e *Emulator) Put(name string, value []byte, opts ...PutOption) (versionID string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	s := e.lookup(name)
+	if s == nil {
+		s = e.insert(name)
+	}
+	s.deleteAt = time.Time{}
+	p := putSettings{binary: !utf8.Valid(value), stages: []string{stageCurrent}}
+	for _, o := range opts {
+		o(s, &p)
+	}
+	return s.put(newUUID(), payload{data: bytes.Clone(value), binary: p.binary}, p.stages, e.now()).id
+}
+
+// Get returns the current value of a secret, and whether a client could read
+// it.
+func (e *Emulator) Get(name string) (value []byte, ok bool) {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	s, err := e.find(name)
+	if err != nil {
+		return nil, false
+	}
+	v, err := s.read("", "")
+	if err != nil {
+		return nil, false
+	}
+	return bytes.Clone(v.value.data), true
+}
+
+// Delete removes a secret at once, without a recovery window.
+func (e *Emulator) Delete(name string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if s := e.secrets[name]; s != nil {
+		e.remove(s)
+	}
+}

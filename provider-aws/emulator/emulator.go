@@ -1,0 +1,167 @@
+package emulator
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+)
+
+const (
+	controlPrefix = "/_control/"
+
+	// maxBody bounds a request; it leaves room for a raised value limit.
+	maxBody = 64 << 20
+)
+
+// An Emulator is an http.Handler that answers as Secrets Manager and STS. It
+// is safe for concurrent use. Create one with New or Start.
+type Emulator struct {
+	config
+
+	mu      sync.RWMutex // guards the secrets
+	secrets map[string]*secret
+	order   []*secret // by creation
+	seq     uint64
+
+	identities identities
+	calls      callLog
+	faults     faultSet
+	control    http.Handler
+}
+
+// New returns an Emulator. It accepts the access key "test" with the secret
+// key "test", unless WithCredentials says otherwise.
+func New(opts ...Option) *Emulator {
+	return build(configure(opts))
+}
+
+func build(c config) *Emulator {
+	e := &Emulator{config: c, secrets: map[string]*secret{}}
+	for _, cred := range c.credentials {
+		e.AddCredential(cred)
+	}
+	for _, r := range c.roles {
+		e.AddRole(r)
+	}
+	e.control = e.controlHandler()
+	return e
+}
+
+// A request is one call of the AWS API on its way through the emulator.
+type request struct {
+	ctx       context.Context
+	http      *http.Request
+	body      []byte
+	service   service
+	operation string
+	caller    *principal
+	fault     Fault
+}
+
+// A service decodes and encodes one of the AWS protocols.
+type service interface {
+	// name is the service's name in the credential scope.
+	name() string
+	// prepare decodes the request. It returns the secret ids that the call
+	// names, and the function that carries it out once it is admitted.
+	prepare(*Emulator, *request) (ids []string, run func() (any, error), err error)
+	// public operations need no signature.
+	public(operation string) bool
+	encode(operation, requestID string, out any) (contentType string, body []byte, err error)
+	encodeError(requestID string, err *apiError) (contentType string, body []byte)
+}
+
+// ServeHTTP implements http.Handler.
+func (e *Emulator) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if strings.HasPrefix(r.URL.Path, controlPrefix) {
+		e.control.ServeHTTP(w, r)
+		return
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	if err != nil {
+		http.Error(w, "cannot read the request", http.StatusBadRequest)
+		return
+	}
+	q := &request{ctx: r.Context(), http: r, body: body}
+	q.service, q.operation = route(r, body)
+
+	out, err := e.serve(q)
+	if q.ctx.Err() != nil {
+		return // nobody is waiting for an answer any more
+	}
+	reply(w, q, out, err)
+}
+
+// serve counts the call, applies what is injected for it, admits it and runs
+// it, in that order: a call that fails is still a call.
+func (e *Emulator) serve(q *request) (any, error) {
+	ids, run, err := q.service.prepare(e, q)
+	e.calls.add(Call{
+		Time:        e.now(),
+		Service:     q.service.name(),
+		Operation:   q.operation,
+		SecretIDs:   ids,
+		AccessKeyID: accessKeyOf(q.http),
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := e.applyFault(q, ids); err != nil {
+		return nil, err
+	}
+	if !q.service.public(q.operation) {
+		if q.caller, err = e.authenticate(q); err != nil {
+			return nil, err
+		}
+	}
+	out, err := run()
+	if err != nil {
+		return nil, err
+	}
+	if p, ok := out.(page); ok && q.fault.Page != "" {
+		p.cut(q.fault.Page, q.fault.KeepEntries)
+	}
+	return out, nil
+}
+
+func (e *Emulator) applyFault(q *request, ids []string) error {
+	if err := pause(q.ctx, e.latency); err != nil {
+		return err
+	}
+	f := e.faults.takeCall(q.operation, accessKeyOf(q.http), func() []string { return e.namesOf(ids) })
+	if f == nil {
+		return nil
+	}
+	q.fault = f.Fault
+	if err := pause(q.ctx, f.Latency); err != nil {
+		return err
+	}
+	if f.Hang {
+		select {
+		case <-q.ctx.Done():
+			return q.ctx.Err()
+		case <-f.removed:
+		}
+	}
+	if f.Code == "" && f.Status == 0 {
+		return nil
+	}
+	return f.asError()
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return nil
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-t.C:
+		return nil
+	}
+}

@@ -1,0 +1,112 @@
+package emulator
+
+import (
+	"encoding/json"
+	"strings"
+)
+
+const jsonContentType = "application/x-amz-json-1.1"
+
+// secretsManager is the service that speaks AWS JSON 1.1.
+type secretsManager struct{}
+
+var _ service = secretsManager{}
+
+func (secretsManager) name() string { return "secretsmanager" }
+
+func (secretsManager) public(string) bool { return false }
+
+func (secretsManager) prepare(e *Emulator, q *request) ([]string, func() (any, error), error) {
+	op, ok := operations[q.operation]
+	if !ok {
+		return nil, nil, badRequest("UnknownOperationException", "")
+	}
+	return op(e, q)
+}
+
+func (secretsManager) encode(_, _ string, out any) (string, []byte, error) {
+	b, err := json.Marshal(out)
+	return jsonContentType, b, err
+}
+
+func (secretsManager) encodeError(_ string, err *apiError) (string, []byte) {
+	body := map[string]string{"__type": err.Code, messageKey(err.Code): err.Message}
+	b, jsonErr := json.Marshal(body)
+	if jsonErr != nil {
+		return "", nil
+	}
+	return jsonContentType, b
+}
+
+// frontEndErrors are answered before a request reaches the service, in
+// another spelling than the service's own errors.
+var frontEndErrors = map[string]bool{
+	"ExpiredTokenException":               true,
+	"IncompleteSignatureException":        true,
+	"InvalidSignatureException":           true,
+	"MissingAuthenticationTokenException": true,
+	"ThrottlingException":                 true,
+	"UnrecognizedClientException":         true,
+	"ValidationException":                 true,
+}
+
+func messageKey(code string) string {
+	if frontEndErrors[code] {
+		return "message"
+	}
+	return "Message"
+}
+
+// An input is a decoded request that can say which secrets it names.
+type input interface {
+	secretIDs() []string
+}
+
+type operation func(*Emulator, *request) ([]string, func() (any, error), error)
+
+// handle makes an operation of a typed method.
+func handle[In any, P interface {
+	*In
+	input
+}](run func(*Emulator, *request, P) (any, error)) operation {
+	return func(e *Emulator, q *request) ([]string, func() (any, error), error) {
+		in := P(new(In))
+		if err := json.Unmarshal(q.body, in); err != nil {
+			// The decoder's text may quote the request, so it is not passed on.
+			return nil, nil, badRequest("SerializationException", "The request is not valid JSON for %s.", q.operation)
+		}
+		return in.secretIDs(), func() (any, error) { return run(e, q, in) }, nil
+	}
+}
+
+// allow checks a permission of the caller on one secret, or on none.
+func (e *Emulator) allow(q *request, operation, secretID string) error {
+	action := "secretsmanager:" + operation
+	if q.caller.denies(action, e.nameOf(secretID)) {
+		return accessDenied(q.caller, action, secretID)
+	}
+	return nil
+}
+
+// nameOf returns the name of the secret that an id means: the id itself, or
+// the name within an ARN. The random suffix of an ARN is cut only where a
+// secret has that ARN, because a name may end in what looks like one.
+func (e *Emulator) nameOf(id string) string {
+	if !strings.HasPrefix(id, "arn:") {
+		return id
+	}
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	if s := e.lookup(id); s != nil {
+		return s.name
+	}
+	return strings.TrimPrefix(id, e.arnPrefix())
+}
+
+func (e *Emulator) namesOf(ids []string) []string {
+	names := make([]string, 0, len(ids))
+	for _, id := range ids {
+		names = append(names, e.nameOf(id))
+	}
+	return names
+}

@@ -1,0 +1,103 @@
+package emulator
+
+import "time"
+
+const (
+	// DefaultMaxValueBytes is the size limit of Secrets Manager for one value.
+	DefaultMaxValueBytes = 65536
+
+	// DefaultMaxBatchBytes is how much secret data one answer to
+	// BatchGetSecretValue holds before the rest is left to a next page.
+	DefaultMaxBatchBytes = 1 << 20
+)
+
+// An Option changes the settings of an Emulator while it is made.
+type Option func(*config)
+
+type config struct {
+	address       string
+	region        string
+	account       string
+	maxValueBytes int
+	maxBatchBytes int
+	latency       time.Duration
+	now           func() time.Time
+	verifyToken   func(token string) error
+	credentials   []Credential
+	roles         []Role
+}
+
+func configure(opts []Option) config {
+	c := config{
+		address:       "127.0.0.1:0",
+		region:        "us-east-1",
+		account:       "000000000000",
+		maxValueBytes: DefaultMaxValueBytes,
+		maxBatchBytes: DefaultMaxBatchBytes,
+		now:           time.Now,
+	}
+	for _, o := range opts {
+		o(&c)
+	}
+	if len(c.credentials) == 0 {
+		c.credentials = []Credential{{AccessKeyID: "test", SecretAccessKey: "test", UserName: "test"}}
+	}
+	return c
+}
+
+// WithAddress sets the address that Start listens on; the default is a free
+// port on 127.0.0.1. It has no effect on New.
+func WithAddress(address string) Option {
+	return func(c *config) { c.address = address }
+}
+
+// WithRegion sets the region that appears in ARNs; the default is us-east-1.
+func WithRegion(region string) Option {
+	return func(c *config) { c.region = region }
+}
+
+// WithAccount sets the account that appears in ARNs; the default is
+// 000000000000.
+func WithAccount(account string) Option {
+	return func(c *config) { c.account = account }
+}
+
+// WithCredentials replaces the default credentials test/test.
+func WithCredentials(credentials ...Credential) Option {
+	return func(c *config) { c.credentials = append(c.credentials, credentials...) }
+}
+
+// WithRoles registers roles that STS lets callers assume.
+func WithRoles(roles ...Role) Option {
+	return func(c *config) { c.roles = append(c.roles, roles...) }
+}
+
+// WithTokenVerifier has AssumeRoleWithWebIdentity call verify with each web
+// identity token; an error rejects the token as InvalidIdentityToken. Without
+// it signatures of tokens are not checked, only their claims.
+func WithTokenVerifier(verify func(token string) error) Option {
+	return func(c *config) { c.verifyToken = verify }
+}
+
+// WithMaxValueBytes sets the size limit of one secret value.
+func WithMaxValueBytes(n int) Option {
+	return func(c *config) { c.maxValueBytes = n }
+}
+
+// WithMaxBatchBytes sets how many bytes of secret data one answer to
+// BatchGetSecretValue holds.
+func WithMaxBatchBytes(n int) Option {
+	return func(c *config) { c.maxBatchBytes = n }
+}
+
+// WithLatency delays every call of the AWS API.
+func WithLatency(d time.Duration) Option {
+	return func(c *config) { c.latency = d }
+}
+
+// WithClock replaces the clock behind dates, scheduled deletions and the
+// expiry of sessions and tokens. The age of a signature is always measured by
+// the real clock, because the SDK signs by it.
+func WithClock(now func() time.Time) Option {
+	return func(c *config) { c.now = now }
+}

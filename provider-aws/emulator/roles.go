@@ -1,0 +1,159 @@
+package emulator
+
+import (
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+)
+
+// A Role is what STS lets callers assume. It trusts nobody unless one of
+// Principals, ExternalID or WebIdentities says so. In all of them "*" stands
+// for any text.
+type Role struct {
+	ARN string
+
+	// Principals are the ARNs of users and roles that may assume the role.
+	// Empty with an ExternalID means any.
+	Principals []string `json:",omitempty"`
+
+	// ExternalID must come with AssumeRole if it is set.
+	ExternalID string `json:",omitempty"`
+
+	// WebIdentities are the tokens that AssumeRoleWithWebIdentity accepts.
+	WebIdentities []WebIdentity `json:",omitempty"`
+
+	// MaxSessionDuration bounds what callers ask for; the default is an hour.
+	MaxSessionDuration time.Duration `json:",omitempty"`
+
+	// Deny lists what sessions may not do; everything else is allowed.
+	Deny []Deny `json:",omitempty"`
+}
+
+// A WebIdentity selects tokens by their claims. An empty field accepts all.
+type WebIdentity struct {
+	Issuer   string `json:",omitempty"`
+	Subject  string `json:",omitempty"`
+	Audience string `json:",omitempty"`
+}
+
+// AddRole makes a role known, in place of one with the same ARN.
+func (e *Emulator) AddRole(r Role) {
+	if r.MaxSessionDuration == 0 {
+		r.MaxSessionDuration = time.Hour
+	}
+	e.identities.mu.Lock()
+	defer e.identities.mu.Unlock()
+	if e.identities.roles == nil {
+		e.identities.roles = map[string]Role{}
+	}
+	e.identities.roles[r.ARN] = r
+}
+
+func (i *identities) role(arn string) (Role, bool) {
+	i.mu.RLock()
+	defer i.mu.RUnlock()
+	r, ok := i.roles[arn]
+	return r, ok
+}
+
+// trusts tells whether a caller may assume the role.
+func (r Role) trusts(p *principal, externalID string) bool {
+	if r.ExternalID != "" && r.ExternalID != externalID {
+		return false
+	}
+	if len(r.Principals) == 0 {
+		return r.ExternalID != ""
+	}
+	return slices.ContainsFunc(r.Principals, func(pattern string) bool {
+		return glob(pattern, p.arn) || p.session != nil && glob(pattern, p.session.RoleARN)
+	})
+}
+
+// A Session is what STS handed out, kept so that tests can look at it.
+type Session struct {
+	AccessKeyID       string
+	RoleARN           string
+	Name              string
+	AssumedRoleARN    string
+	ExternalID        string            `json:",omitempty"`
+	Tags              map[string]string `json:",omitempty"` // inherited ones included
+	TransitiveTagKeys []string          `json:",omitempty"`
+	Subject           string            `json:",omitempty"` // of a web identity
+	Audience          string            `json:",omitempty"`
+	SourceAccessKeyID string            `json:",omitempty"` // of the caller of AssumeRole
+	Chain             []string          // the ARNs of the roles assumed, this one last
+	Issued            time.Time
+	Expires           time.Time
+}
+
+// Sessions returns what STS handed out since the start or the last Reset, in
+// order.
+func (e *Emulator) Sessions() []Session {
+	e.identities.mu.RLock()
+	defer e.identities.mu.RUnlock()
+	return slices.Clone(e.identities.sessions)
+}
+
+// ExpireSessions ends all sessions at once.
+func (e *Emulator) ExpireSessions() {
+	now := e.now()
+	e.identities.mu.Lock()
+	defer e.identities.mu.Unlock()
+	for id, p := range e.identities.principals {
+		if p.session == nil || p.expired(now) {
+			continue
+		}
+		ended := *p // calls in flight keep the one that they have
+		ended.expires = now
+		e.identities.principals[id] = &ended
+	}
+}
+
+// open starts a session of a role and returns the credentials for it.
+func (e *Emulator) open(r Role, s Session, d time.Duration) *sessionCredentials {
+	id := newUUID()
+	s.AccessKeyID = "ASIA" + strings.ToUpper(strings.ReplaceAll(id, "-", "")[:16])
+	s.RoleARN = r.ARN
+	s.AssumedRoleARN = "arn:aws:sts::" + accountOf(r.ARN, e.account) + ":assumed-role/" + r.ARN[strings.LastIndex(r.ARN, "/")+1:] + "/" + s.Name
+	s.Chain = append(slices.Clone(s.Chain), r.ARN)
+	s.Tags = maps.Clone(s.Tags)
+	s.Issued = e.now()
+	s.Expires = s.Issued.Add(d)
+	p := &principal{
+		arn:             s.AssumedRoleARN,
+		userID:          "AROA" + strings.ToUpper(hashString([]byte(r.ARN))) + ":" + s.Name,
+		secretAccessKey: newUUID(),
+		sessionToken:    "session-" + newUUID(),
+		expires:         s.Expires,
+		deny:            r.Deny,
+		session:         &s,
+	}
+	e.identities.addPrincipal(s.AccessKeyID, p)
+	e.identities.mu.Lock()
+	defer e.identities.mu.Unlock()
+	e.identities.sessions = append(e.identities.sessions, s)
+	return &sessionCredentials{
+		AccessKeyID: s.AccessKeyID, SecretAccessKey: p.secretAccessKey, SessionToken: p.sessionToken, Expiration: iso8601(s.Expires),
+	}
+}
+
+type sessionCredentials struct {
+	AccessKeyID     string `xml:"AccessKeyId"`
+	SecretAccessKey string
+	SessionToken    string
+	Expiration      string
+}
+
+// accountOf returns the account in an ARN.
+func accountOf(arn, otherwise string) string {
+	if parts := strings.SplitN(arn, ":", 6); len(parts) == 6 && parts[4] != "" {
+		return parts[4]
+	}
+	return otherwise
+}
+
+func forbidden(message string) *apiError {
+	return &apiError{Status: http.StatusForbidden, Code: "AccessDenied", Message: message}
+}

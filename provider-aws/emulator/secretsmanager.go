@@ -1,0 +1,84 @@
+package emulator
+
+// operations are the calls of Secrets Manager that the emulator answers.
+var operations = map[string]operation{
+	"BatchGetSecretValue":      handle((*Emulator).batchGetSecretValue),
+	"CreateSecret":             handle((*Emulator).createSecret),
+	"DeleteSecret":             handle((*Emulator).deleteSecret),
+	"DescribeSecret":           handle((*Emulator).describeSecret),
+	"GetSecretValue":           handle((*Emulator).getSecretValue),
+	"ListSecretVersionIds":     handle((*Emulator).listSecretVersionIDs),
+	"ListSecrets":              handle((*Emulator).listSecrets),
+	"PutSecretValue":           handle((*Emulator).putSecretValue),
+	"RestoreSecret":            handle((*Emulator).restoreSecret),
+	"TagResource":              handle((*Emulator).tagResource),
+	"UntagResource":            handle((*Emulator).untagResource),
+	"UpdateSecret":             handle((*Emulator).updateSecret),
+	"UpdateSecretVersionStage": handle((*Emulator).updateSecretVersionStage),
+}
+
+// secretRef is the part of a request that names one secret.
+type secretRef struct {
+	SecretID string `json:"SecretId"`
+}
+
+func (r *secretRef) secretIDs() []string { return []string{r.SecretID} }
+
+// secretName is the answer to operations that have nothing more to tell.
+type secretName struct {
+	ARN          string
+	Name         string
+	VersionID    string   `json:"VersionId,omitempty"`
+	VersionStage []string `json:"VersionStages,omitempty"`
+	DeletionDate *epoch   `json:",omitempty"`
+}
+
+// newValue is the part of a request that carries a secret value.
+type newValue struct {
+	ClientRequestToken string
+	SecretString       *string
+	SecretBinary       []byte
+}
+
+func (n *newValue) given() bool { return n.SecretString != nil || n.SecretBinary != nil }
+
+func (n *newValue) payload() payload {
+	if n.SecretString != nil {
+		return payload{data: []byte(*n.SecretString)}
+	}
+	return payload{data: n.SecretBinary, binary: true}
+}
+
+// check is the service's validation of a new value: one form of it, its size,
+// and the token that becomes the version's id.
+func (n *newValue) check(maxBytes int) error {
+	switch {
+	case n.SecretString != nil && n.SecretBinary != nil:
+		return invalidParameter("You can't specify both a binary secret value and a string secret value in the same secret.")
+	case n.SecretString != nil:
+		if err := checkLength("secretString", len(*n.SecretString), 1, maxBytes); err != nil {
+			return err
+		}
+	case n.SecretBinary != nil:
+		if err := checkLength("secretBinary", len(n.SecretBinary), 1, maxBytes); err != nil {
+			return err
+		}
+	}
+	if n.ClientRequestToken == "" {
+		return invalidRequest("You must provide a ClientRequestToken value. We recommend a UUID-type value.")
+	}
+	if l := len(n.ClientRequestToken); l < 32 || l > 64 {
+		return invalidParameter("ClientRequestToken must be 32-64 characters long.")
+	}
+	return nil
+}
+
+// replayed finds out whether a request was carried out before: the version
+// that its token names holds the same value. A different value is an error.
+func (n *newValue) replayed(s *secret) (*version, error) {
+	v := s.version(n.ClientRequestToken)
+	if v == nil || v.value.equal(n.payload()) {
+		return v, nil
+	}
+	return nil, tokenInUse(n.ClientRequestToken, s.arn)
+}

@@ -1,0 +1,202 @@
+package emulator
+
+import "slices"
+
+type createSecretInput struct {
+	newValue
+
+	Name        string
+	Description string
+	KmsKeyID    string `json:"KmsKeyId"`
+	Type        string
+	Tags        []tag
+}
+
+func (in *createSecretInput) secretIDs() []string { return []string{in.Name} }
+
+func (e *Emulator) createSecret(q *request, in *createSecretInput) (any, error) {
+	if err := checkName(in.Name); err != nil {
+		return nil, err
+	}
+	if err := checkTags(in.Tags); err != nil {
+		return nil, err
+	}
+	if err := in.check(e.maxValueBytes); err != nil {
+		return nil, err
+	}
+	if err := e.allow(q, "CreateSecret", in.Name); err != nil {
+		return nil, err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if s := e.lookup(in.Name); s != nil {
+		return in.again(s)
+	}
+	s := e.insert(in.Name)
+	s.description, s.kmsKeyID, s.kind = in.Description, in.KmsKeyID, in.Type
+	for _, t := range in.Tags {
+		s.setTag(t)
+	}
+	out := &secretName{ARN: s.arn, Name: s.name}
+	if in.given() {
+		out.VersionID = s.put(in.ClientRequestToken, in.payload(), []string{stageCurrent}, e.now()).id
+	}
+	return out, nil
+}
+
+// again answers a request to create what exists: with success only if it is
+// the same request once more.
+func (in *createSecretInput) again(s *secret) (any, error) {
+	if s.scheduled() {
+		return nil, invalidRequest("You can't create this secret because a secret with this name is already scheduled for deletion.")
+	}
+	v, err := in.replayed(s)
+	if err != nil {
+		return nil, err
+	}
+	if v == nil {
+		return nil, badRequest("ResourceExistsException", "The operation failed because the secret %s already exists.", s.name)
+	}
+	return &secretName{ARN: s.arn, Name: s.name, VersionID: v.id}, nil
+}
+
+type getSecretValueInput struct {
+	secretRef
+
+	VersionID    string `json:"VersionId"`
+	VersionStage string
+}
+
+// secretValue is one secret with its value, alone or in a batch.
+type secretValue struct {
+	ARN           string
+	Name          string
+	VersionID     string   `json:"VersionId"`
+	SecretString  *string  `json:",omitempty"`
+	SecretBinary  []byte   `json:",omitempty"`
+	VersionStages []string `json:",omitempty"`
+	CreatedDate   *epoch
+}
+
+func newSecretValue(s *secret, v *version) *secretValue {
+	out := &secretValue{
+		ARN: s.arn, Name: s.name, VersionID: v.id,
+		VersionStages: slices.Clone(v.stages), CreatedDate: date(v.created),
+	}
+	if v.value.binary {
+		out.SecretBinary = v.value.data
+	} else {
+		text := string(v.value.data)
+		out.SecretString = &text
+	}
+	return out
+}
+
+func (e *Emulator) getSecretValue(q *request, in *getSecretValueInput) (any, error) {
+	if err := e.allow(q, "GetSecretValue", in.SecretID); err != nil {
+		return nil, err
+	}
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	return e.value(in.SecretID, in.VersionID, in.VersionStage)
+}
+
+// value reads one secret. The caller holds the lock.
+func (e *Emulator) value(id, versionID, stage string) (*secretValue, error) {
+	s, err := e.find(id)
+	if err != nil {
+		return nil, err
+	}
+	v, err := s.read(versionID, stage)
+	if err != nil {
+		return nil, err
+	}
+	s.touch(e.now())
+	return newSecretValue(s, v), nil
+}
+
+type putSecretValueInput struct {
+	secretRef
+	newValue
+
+	VersionStages []string
+}
+
+func (e *Emulator) putSecretValue(q *request, in *putSecretValueInput) (any, error) {
+	if !in.given() {
+		return nil, invalidRequest("You must provide either SecretString or SecretBinary.")
+	}
+	if err := in.check(e.maxValueBytes); err != nil {
+		return nil, err
+	}
+	stages := in.VersionStages
+	if stages == nil {
+		stages = []string{stageCurrent}
+	}
+	if err := checkLength("versionStages", len(stages), 1, 20); err != nil {
+		return nil, err
+	}
+	if err := e.allow(q, "PutSecretValue", in.SecretID); err != nil {
+		return nil, err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	s, err := e.find(in.SecretID)
+	if err != nil {
+		return nil, err
+	}
+	v, err := in.replayed(s)
+	if err != nil {
+		return nil, err
+	}
+	if v == nil {
+		v = s.put(in.ClientRequestToken, in.payload(), stages, e.now())
+	}
+	return &secretName{ARN: s.arn, Name: s.name, VersionID: v.id, VersionStage: slices.Clone(v.stages)}, nil
+}
+
+type updateSecretInput struct {
+	secretRef
+	newValue
+
+	Description *string
+	KmsKeyID    *string `json:"KmsKeyId"`
+	Type        *string
+}
+
+func (e *Emulator) updateSecret(q *request, in *updateSecretInput) (any, error) {
+	if err := in.check(e.maxValueBytes); err != nil {
+		return nil, err
+	}
+	if err := e.allow(q, "UpdateSecret", in.SecretID); err != nil {
+		return nil, err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	s, err := e.find(in.SecretID)
+	if err != nil {
+		return nil, err
+	}
+	out := &secretName{ARN: s.arn, Name: s.name}
+	if in.given() {
+		v, err := in.replayed(s)
+		if err != nil {
+			return nil, err
+		}
+		if v == nil {
+			v = s.put(in.ClientRequestToken, in.payload(), []string{stageCurrent}, e.now())
+		}
+		out.VersionID = v.id
+	}
+	set(&s.description, in.Description)
+	set(&s.kmsKeyID, in.KmsKeyID)
+	set(&s.kind, in.Type)
+	s.changed = e.now()
+	return out, nil
+}
+
+func set(field, given *string) {
+	if given != nil {
+		*field = *given
+	}
+}
