@@ -3,6 +3,7 @@ package fetch
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -16,7 +17,7 @@ const (
 	idleWindow = 2 * time.Millisecond
 	// While requests keep coming together, batches are worth waiting for.
 	busyWindow = 50 * time.Millisecond
-	// A batch of more than one request makes the store busy for this long.
+	// A batch of more than one request makes the stores of the process busy for this long.
 	busyFor = 500 * time.Millisecond
 )
 
@@ -27,9 +28,21 @@ type Options struct {
 	// MaxCalls is the number of calls under way at once. Default 10 for a client that reads
 	// batches, 32 for any other.
 	MaxCalls int
+	// Busy is shared by the loaders of a process. Default: none is shared.
+	Busy *Busy
 	// MaxHeld is the number of answered requests that wait for their reconcile; above it no
 	// further call is made, which bounds the values in memory. Default 512.
 	MaxHeld int
+}
+
+// Busy remembers when requests last came together, at any store: objects that are created by the
+// hundred are spread over many stores, and each store sees but a few of them.
+type Busy struct{ last atomic.Int64 }
+
+func (b *Busy) mark(now time.Time) { b.last.Store(now.UnixNano()) }
+
+func (b *Busy) is(now time.Time) bool {
+	return now.Sub(time.Unix(0, b.last.Load())) < busyFor
 }
 
 // A Connect makes the client of a Loader. It is called when the first secret is asked for.
@@ -41,18 +54,17 @@ type Loader struct {
 	connect Connect
 	opts    Options
 
-	mu       sync.Mutex
-	client   store.Client
-	dialing  bool
-	entries  map[store.Ref]*entry
-	urgent   []*entry
-	normal   []*entry
-	calls    int
-	held     int
-	timer    *time.Timer
-	lastBusy time.Time
-	limit    limiter
-	retired  bool
+	mu      sync.Mutex
+	client  store.Client
+	dialing bool
+	entries map[store.Ref]*entry
+	urgent  []*entry
+	normal  []*entry
+	calls   int
+	held    int
+	timer   *time.Timer
+	limit   limiter
+	retired bool
 }
 
 // entry is one read that somebody waits for.
@@ -69,6 +81,9 @@ type entry struct {
 func NewLoader(kind string, connect Connect, o Options) *Loader {
 	if o.CallTimeout == 0 {
 		o.CallTimeout = 30 * time.Second
+	}
+	if o.Busy == nil {
+		o.Busy = &Busy{}
 	}
 	if o.MaxHeld == 0 {
 		o.MaxHeld = 512

@@ -87,7 +87,7 @@ func (l *Loader) windowLocked(now time.Time, count int) time.Duration {
 	if l.batchSizeLocked() == 1 {
 		return 0
 	}
-	if count > 1 || now.Sub(l.lastBusy) < busyFor {
+	if count > 1 || l.opts.Busy.is(now) {
 		return busyWindow
 	}
 	return idleWindow
@@ -109,7 +109,7 @@ func (l *Loader) nextLocked() []*entry {
 		}
 	}
 	if len(batch) > 1 {
-		l.lastBusy = time.Now()
+		l.opts.Busy.mark(time.Now())
 	}
 	return batch
 }

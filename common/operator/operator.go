@@ -88,6 +88,8 @@ func WithRandom(f func() float64) Option { return func(o *Operator) { o.random =
 func (o *Operator) Main() int {
 	o.flags.Bind(flag.CommandLine)
 	flag.Parse()
+	ctrl.SetLogger(o.logger())
+	klog.SetLogger(o.logger())
 	if err := o.Run(ctrl.SetupSignalHandler()); err != nil {
 		fmt.Fprintf(os.Stderr, "%s: %s\n", o.name, err)
 		return 1
@@ -101,9 +103,6 @@ func (o *Operator) Run(ctx context.Context) error {
 		return err
 	}
 	log := o.logger()
-	ctrl.SetLogger(log)
-	klog.SetLogger(log)
-
 	mgr, err := o.manager()
 	if err != nil {
 		return err
@@ -148,6 +147,7 @@ func (o *Operator) manager() (manager.Manager, error) {
 	}
 	yes := true
 	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
+		Logger:                        o.logger(),
 		Scheme:                        scheme,
 		Cache:                         o.cache(transform),
 		Metrics:                       metricsserver.Options{BindAddress: o.flags.MetricsAddress},

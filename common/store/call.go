@@ -69,7 +69,6 @@ func BatchSize(c Client) int {
 // GetBatch reads refs, which must be at most BatchSize(c), and returns a result for each. A client
 // that cannot batch is asked for one after another. kind is a label of the metrics.
 func GetBatch(ctx context.Context, kind string, c Client, refs []Ref) (results []Result) {
-	batchSize.WithLabelValues(kind).Observe(float64(len(refs)))
 	b, ok := c.(Batcher)
 	if !ok {
 		for _, ref := range refs {
@@ -79,6 +78,7 @@ func GetBatch(ctx context.Context, kind string, c Client, refs []Ref) (results [
 		return results
 	}
 
+	batchSize.WithLabelValues(kind).Observe(float64(len(refs)))
 	done := observe(kind, "GetBatch")
 	results, err := guard("reading a batch", func() ([]Result, error) { return b.GetBatch(ctx, refs), nil })
 	if err == nil && len(results) != len(refs) {
@@ -123,6 +123,10 @@ func Find(ctx context.Context, kind string, c Client, q Query) iter.Seq2[Value, 
 			}
 			return struct{}{}, nil
 		})
+		if failed == nil && last == nil {
+			// A list that ended because the time was up is not complete.
+			failed = ctx.Err()
+		}
 		if failed != nil && !stopped {
 			last = failed
 			yield(Value{}, failed)
@@ -145,10 +149,12 @@ func Check(ctx context.Context, kind string, c Client) error {
 
 // Close releases what the client holds, if it holds anything.
 func Close(c Client) error {
-	if cl, ok := c.(io.Closer); ok {
-		return cl.Close()
+	cl, ok := c.(io.Closer)
+	if !ok {
+		return nil
 	}
-	return nil
+	_, err := guard("closing", func() (struct{}, error) { return struct{}{}, cl.Close() })
+	return err
 }
 
 func guard[T any](doing string, f func() (T, error)) (v T, err error) {

@@ -13,18 +13,18 @@ import (
 type Class string
 
 const (
-	// NotFound: the provider says definitely that the secret, version or property does not exist.
+	// NotFound means that the provider says definitely that the secret, version or property does not exist.
 	// Only this class may ever remove a key or a Secret.
 	NotFound Class = "NotFound"
-	// Denied: the identity may not do this, or the login failed.
+	// Denied means that the identity may not do this, or the login failed.
 	Denied Class = "Denied"
-	// Throttled: the provider asks to come back later.
+	// Throttled means that the provider asks to come back later.
 	Throttled Class = "Throttled"
-	// Unavailable: no answer, or one that proves nothing. Every unknown error is of this class.
+	// Unavailable means that there was no answer, or one that proves nothing. Every unknown error is of this class.
 	Unavailable Class = "Unavailable"
-	// Invalid: a person must change the spec or the remote value.
+	// Invalid means that a person must change the spec or the remote value.
 	Invalid Class = "Invalid"
-	// Conflict: somebody else changed the remote secret meanwhile.
+	// Conflict means that somebody else changed the remote secret meanwhile.
 	Conflict Class = "Conflict"
 )
 
@@ -45,11 +45,25 @@ func NewError(c Class, format string, args ...any) *Error {
 	return &Error{Class: c, Message: errors.Errorf(format, args...).Error()}
 }
 
-// ClassOf returns the class of err: that of the first Error in its chain, else Unavailable.
+// ClassOf returns the class of err: that of the first Error in its chain, else Unavailable. Of
+// several errors that were joined, NotFound is the weakest: it counts only if it is all there is.
 func ClassOf(err error) Class {
+	var joined interface{ Unwrap() []error }
+	if errors.As(err, &joined) && len(joined.Unwrap()) > 0 {
+		class := NotFound
+		for _, e := range joined.Unwrap() {
+			if c := ClassOf(e); c != NotFound {
+				class = c
+			}
+		}
+		return class
+	}
 	var e *Error
-	if errors.As(err, &e) {
+	switch {
+	case errors.As(err, &e) && e != nil && e.Class != "":
 		return e.Class
+	case errors.Is(err, stderrors.ErrUnsupported):
+		return Invalid
 	}
 	return Unavailable
 }
@@ -76,7 +90,7 @@ func Safe(err error) *Error {
 	switch {
 	case err == nil:
 		return nil
-	case errors.As(err, &e):
+	case errors.As(err, &e) && e != nil && e.Class == ClassOf(err):
 		return e
 	case errors.Is(err, context.DeadlineExceeded):
 		return NewError(Unavailable, "the provider did not answer in time")

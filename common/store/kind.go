@@ -42,7 +42,10 @@ func ClusterKindOf[S Object](c Connector[S]) Kind {
 // since that may hold a secret.
 func (k Kind) Connect(ctx context.Context, o Object, creds Credentials) (c Client, err error) {
 	defer recoverTo(&err, "connecting")
-	return k.connect(ctx, o, creds)
+	if c, err = k.connect(ctx, o, creds); err == nil && c == nil {
+		err = NewError(Unavailable, "the provider's code returned no client")
+	}
+	return c, err
 }
 
 // GoName returns the name of the Go type, which is the Kind's name.

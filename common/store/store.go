@@ -110,7 +110,7 @@ type Ref struct {
 type Value struct {
 	// Key as the provider spells it.
 	Key string
-	// Data are the raw bytes. It is nil where only metadata was asked for.
+	// Data are the raw bytes.
 	Data []byte
 	// Version that was read, in the provider's terms.
 	Version string

@@ -1,0 +1,14 @@
+// Package crds holds the CustomResourceDefinitions of the store Kinds of AWS, so that programs can
+// install them without knowing where they lie.
+package crds
+
+import _ "embed"
+
+// The CustomResourceDefinitions, each one YAML document.
+var (
+	//go:embed aws.direct-secrets.io_awssecretsmanagers.yaml
+	AWSSecretsManager []byte
+)
+
+// All returns every CustomResourceDefinition of this package.
+func All() [][]byte { return [][]byte{AWSSecretsManager} }

@@ -1,0 +1,47 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	common "github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+)
+
+// AWSSecretsManager is a store: AWS Secrets Manager in one region, used as one identity.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:shortName=awssm,categories=direct-secrets
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
+// +kubebuilder:printcolumn:name="Region",type=string,JSONPath=`.spec.region`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type AWSSecretsManager struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec AWSSecretsManagerSpec `json:"spec"`
+	// +optional
+	Status common.StoreStatus `json:"status,omitzero"`
+}
+
+// AWSSecretsManagerSpec says where the secrets are, and how to log in.
+type AWSSecretsManagerSpec struct {
+	common.StoreSpec `json:",inline"`
+	AWSSpec          `json:",inline"`
+}
+
+// AWSSecretsManagerList is a list of AWSSecretsManagers.
+//
+// +kubebuilder:object:root=true
+type AWSSecretsManagerList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+
+	Items []AWSSecretsManager `json:"items"`
+}
+
+// StoreSpec returns the embedded spec.
+func (s *AWSSecretsManager) StoreSpec() *common.StoreSpec { return &s.Spec.StoreSpec }
+
+// StoreStatus returns the embedded status.
+func (s *AWSSecretsManager) StoreStatus() *common.StoreStatus { return &s.Status }

@@ -1,0 +1,112 @@
+package awsconfig
+
+import (
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
+
+	"github.com/direct-secrets/direct-secrets/common/store"
+)
+
+// A Meaning is what an error code of AWS says: its class, and in words what is wrong and how to mend
+// it. AWS's own text is never shown.
+type Meaning struct {
+	Class store.Class
+	Text  string
+
+	// part of the credentials that is to be mended.
+	part part
+}
+
+// Codes says what error codes mean.
+type Codes map[string]Meaning
+
+// part is a part of an access key.
+type part int
+
+const (
+	noPart part = iota
+	keyID
+	secretKey
+	sessionToken
+)
+
+// blame names the field, or the place, of each part of the credentials.
+type blame map[part]string
+
+var (
+	secretBlame = blame{
+		keyID:        "spec.auth.secretRef.accessKeyIDSecretRef",
+		secretKey:    "spec.auth.secretRef.secretAccessKeySecretRef",
+		sessionToken: "spec.auth.secretRef.sessionTokenSecretRef",
+	}
+	serviceAccountBlame = blame{
+		keyID:        "spec.auth.serviceAccountRef",
+		secretKey:    "spec.auth.serviceAccountRef",
+		sessionToken: "spec.auth.serviceAccountRef",
+	}
+	ambientBlame = blame{
+		keyID:        "the operator's own identity",
+		secretKey:    "the operator's own identity",
+		sessionToken: "the operator's own identity",
+	}
+)
+
+// commonCodes are the codes that every service of AWS has, STS included. They are those of
+// https://docs.aws.amazon.com/secretsmanager/latest/apireference/CommonErrors.html and
+// https://docs.aws.amazon.com/STS/latest/APIReference/API_AssumeRoleWithWebIdentity.html.
+var commonCodes = Codes{
+	"AccessDenied":            {Class: store.Denied, Text: denied},
+	"AccessDeniedException":   {Class: store.Denied, Text: denied},
+	"NotAuthorized":           {Class: store.Denied, Text: denied},
+	"UnauthorizedOperation":   {Class: store.Denied, Text: denied},
+	"OptInRequired":           {Class: store.Denied, Text: "the AWS account is not subscribed to the service"},
+	"RegionDisabledException": {Class: store.Denied, Text: "STS is not active in this region; activate it, or correct spec.region"},
+
+	"InvalidClientTokenId":        {store.Denied, "AWS does not know the access key id", keyID},
+	"InvalidAccessKeyId":          {store.Denied, "AWS does not know the access key id", keyID},
+	"UnrecognizedClientException": {store.Denied, "AWS does not know the access key id, or a session token is missing or wrong", keyID},
+	"InvalidSignatureException":   {store.Denied, badSignature, secretKey},
+	"SignatureDoesNotMatch":       {store.Denied, badSignature, secretKey},
+	"RequestExpired":              {store.Denied, badSignature, secretKey},
+
+	"IncompleteSignature":                 {store.Denied, "the request lacks a valid signature", secretKey},
+	"IncompleteSignatureException":        {store.Denied, "the request lacks a valid signature", secretKey},
+	"MissingAuthenticationToken":          {store.Denied, "the request lacks credentials", keyID},
+	"MissingAuthenticationTokenException": {store.Denied, "the request lacks credentials", keyID},
+
+	"ExpiredToken":          {store.Denied, expired, sessionToken},
+	"ExpiredTokenException": {store.Denied, expired, sessionToken},
+
+	"InvalidIdentityToken": {store.Denied, "AWS does not accept the token: its issuer must be an identity provider of the account, and know its audience", sessionToken},
+	"IDPRejectedClaim":     {store.Denied, "the identity provider rejects the token", sessionToken},
+	"IDPCommunicationError": {
+		Class: store.Unavailable, Text: "AWS cannot reach the identity provider of the token",
+	},
+
+	"ValidationError":           {Class: store.Invalid, Text: rejected},
+	"ValidationException":       {Class: store.Invalid, Text: rejected},
+	"InvalidParameterValue":     {Class: store.Invalid, Text: rejected},
+	"InvalidParameterException": {Class: store.Invalid, Text: rejected},
+	"PackedPolicyTooLarge":      {Class: store.Invalid, Text: "the session tags are too large; shorten spec.sessionTags"},
+	"MalformedPolicyDocument":   {Class: store.Invalid, Text: rejected},
+}
+
+const (
+	denied       = "access denied"
+	rejected     = "AWS rejects the request as not valid"
+	badSignature = "the secret access key does not belong to the access key id, or the operator's clock is wrong"
+	expired      = "the session token has expired"
+)
+
+// meaning looks a code up: first what the service says of it, then what is common.
+func (c Codes) meaning(code string) (Meaning, bool) {
+	if m, ok := c[code]; ok {
+		return m, true
+	}
+	if m, ok := commonCodes[code]; ok {
+		return m, true
+	}
+	if _, ok := retry.DefaultThrottleErrorCodes[code]; ok {
+		return Meaning{Class: store.Throttled, Text: "AWS asks for fewer calls"}, true
+	}
+	return Meaning{}, false
+}

@@ -1,0 +1,150 @@
+// Package awsconfig turns the part that the store Kinds of AWS share into what a client of any AWS
+// service is made from: credentials, region, endpoint, transport and retries. Its Explain classifies
+// the errors of AWS.
+package awsconfig
+
+import (
+	"context"
+	"net/http"
+	"regexp"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/aws/aws-sdk-go-v2/config"
+
+	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/provider-aws/apis/v1alpha1"
+)
+
+// appID shows in the user agent of every request.
+const appID = "direct-secrets"
+
+var region = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,62}$`)
+
+// A Config is what the clients of one store are made from.
+type Config struct {
+	// AWS has everything but the endpoint of the store's own service.
+	AWS aws.Config
+	// Endpoint of the store's own service; nil means that of the region. STS is not meant by it.
+	Endpoint *string
+
+	blame     blame
+	transport *http.Transport
+	caches    []*aws.CredentialsCache
+}
+
+// Load returns the Config of a store. It reads Secrets through creds, but calls neither AWS nor
+// keeps ctx; creds are kept only for ServiceAccount tokens. Errors are of package store, and name
+// the field to mend.
+func Load(ctx context.Context, o store.Object, spec *v1alpha1.AWSSpec, creds store.Credentials) (*Config, error) {
+	if err := check(spec); err != nil {
+		return nil, err
+	}
+	endpoint, err := parseEndpoint(spec.Endpoint)
+	if err != nil {
+		return nil, err
+	}
+	retryer, err := newRetryer(o.StoreSpec().RetrySettings)
+	if err != nil {
+		return nil, err
+	}
+	c := &Config{Endpoint: endpoint}
+	if spec.Auth == nil {
+		err = c.useAmbient(ctx, spec, creds, retryer)
+	} else {
+		err = c.useAuth(ctx, spec, creds, retryer)
+	}
+	if err != nil {
+		return nil, err
+	}
+	c.assume(spec, sessionName(o.GetNamespace(), o.GetName()), creds)
+	return c, nil
+}
+
+// Close closes idle connections.
+func (c *Config) Close() error {
+	c.transport.CloseIdleConnections()
+	return nil
+}
+
+// Forget makes the next call log in anew, and reports whether that can help: it cannot with a
+// static access key.
+func (c *Config) Forget() bool {
+	for _, cache := range c.caches {
+		cache.Invalidate()
+	}
+	return len(c.caches) > 0
+}
+
+// useAmbient takes the operator's own identity and configuration.
+func (c *Config) useAmbient(ctx context.Context, spec *v1alpha1.AWSSpec, creds store.Credentials, retryer func() aws.Retryer) error {
+	if err := creds.Ambient(); err != nil {
+		return err
+	}
+	opts := []func(*config.LoadOptions) error{config.WithRetryer(retryer), config.WithAppID(appID)}
+	if spec.Region != "" {
+		opts = append(opts, config.WithRegion(spec.Region))
+	}
+	cfg, err := config.LoadDefaultConfig(ctx, opts...)
+	if err != nil {
+		return store.NewError(store.Invalid, "the operator's own AWS configuration cannot be used; set spec.auth, or mend its environment")
+	}
+	if cfg.Region == "" {
+		return store.NewError(store.Invalid, "spec.region: not set, and the operator's own AWS configuration has none; set it")
+	}
+	c.blame = ambientBlame
+	// A certificate bundle that the operator was given stays in force.
+	transport := newTransport()
+	if b, ok := cfg.HTTPClient.(*awshttp.BuildableClient); ok {
+		transport = tune(b.GetTransport())
+	}
+	c.use(cfg, transport)
+	if inner, ok := cfg.Credentials.(*aws.CredentialsCache); ok {
+		c.caches = append(c.caches, inner)
+	}
+	c.AWS.Credentials = c.cached(&login{field: "spec.auth", doing: "the operator's own identity gives no credentials", next: cfg.Credentials})
+	return nil
+}
+
+// useAuth takes nothing from the operator's environment but endpoints and the like: no files, no
+// profile, no region and no identity.
+func (c *Config) useAuth(ctx context.Context, spec *v1alpha1.AWSSpec, creds store.Credentials, retryer func() aws.Retryer) error {
+	if spec.Region == "" {
+		return store.NewError(store.Invalid, "spec.region: must be set where spec.auth is, for example eu-central-1")
+	}
+	env, err := config.NewEnvConfig()
+	if err != nil {
+		return store.NewError(store.Invalid, "the operator's AWS_ environment variables cannot be read; mend them")
+	}
+	c.use(aws.Config{Region: spec.Region, Retryer: retryer, AppID: appID, ConfigSources: []any{env}}, newTransport())
+	c.blame = serviceAccountBlame
+	if ref := spec.Auth.SecretRef; ref != nil {
+		c.blame = secretBlame
+		c.AWS.Credentials, err = static(ctx, ref, creds)
+	}
+	return err
+}
+
+func (c *Config) use(cfg aws.Config, t *http.Transport) {
+	c.AWS, c.transport = cfg, t
+	c.AWS.HTTPClient = newHTTPClient(t)
+}
+
+// check finds what no call could succeed with. Most of it the API server rejects already.
+func check(spec *v1alpha1.AWSSpec) error {
+	passed := spec.ExternalID != "" || len(spec.SessionTags) > 0 || len(spec.TransitiveTagKeys) > 0
+	byToken := spec.Auth != nil && spec.Auth.ServiceAccountRef != nil
+	switch {
+	case spec.Region != "" && !region.MatchString(spec.Region):
+		return store.NewError(store.Invalid, "spec.region: %q is not a region; write it as eu-central-1", spec.Region)
+	case spec.Auth != nil && (spec.Auth.SecretRef != nil) == byToken:
+		return store.NewError(store.Invalid, "spec.auth: set either secretRef or serviceAccountRef")
+	case byToken && spec.Role == "":
+		return store.NewError(store.Invalid, "spec.role: must be set with spec.auth.serviceAccountRef, to the ARN of the role that trusts the ServiceAccount")
+	case spec.Role == "" && (passed || len(spec.AdditionalRoles) > 0):
+		return store.NewError(store.Invalid, "spec.role: must be set where additionalRoles, externalID, sessionTags or transitiveTagKeys are")
+	case byToken && passed && len(spec.AdditionalRoles) == 0:
+		return store.NewError(store.Invalid, "spec.role: is assumed with a token, which passes no externalID, sessionTags or transitiveTagKeys; remove them, or name the role that trusts the ServiceAccount in spec.additionalRoles")
+	}
+	return nil
+}

@@ -1,0 +1,78 @@
+package awsconfig
+
+import (
+	"context"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials/stscreds"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
+
+	common "github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/store"
+)
+
+// audience is what AWS expects in the token of a ServiceAccount, by the documentation of IAM roles
+// for service accounts.
+const audience = "sts.amazonaws.com"
+
+// A login is a way to get credentials whose errors say which field it belongs to.
+type login struct {
+	field, doing string
+	next         aws.CredentialsProvider
+}
+
+// Retrieve gets credentials. The SDK calls it with a context that never ends.
+func (l *login) Retrieve(ctx context.Context) (aws.Credentials, error) {
+	ctx, cancel := context.WithTimeout(ctx, loginTimeout)
+	defer cancel()
+	ctx, said := Listen(ctx)
+	c, err := l.next.Retrieve(ctx)
+	if err == nil {
+		return c, nil
+	}
+	var inner *loginError
+	if errors.As(err, &inner) {
+		return c, inner
+	}
+	return c, &loginError{login: l, err: said.Or(err)}
+}
+
+// A loginError is an error of the first step of a chain that failed.
+type loginError struct {
+	*login
+	err error
+}
+
+func (e *loginError) Error() string { return e.field + ": " + e.doing }
+func (e *loginError) Unwrap() error { return e.err }
+
+// RetryableError keeps the SDK from trying again: the login has been tried often enough on its own.
+func (e *loginError) RetryableError() bool { return false }
+
+// webIdentity exchanges a fresh token of a ServiceAccount for a session of a role.
+type webIdentity struct {
+	client        stscreds.AssumeRoleWithWebIdentityAPIClient
+	role, session string
+	account       common.ServiceAccountSelector
+	creds         store.Credentials
+}
+
+// Retrieve exchanges a token. Tokens are short-lived, so none is kept.
+func (w *webIdentity) Retrieve(ctx context.Context) (aws.Credentials, error) {
+	audiences := w.account.Audiences
+	if len(audiences) == 0 {
+		audiences = []string{audience}
+	}
+	token, err := w.creds.ServiceAccountToken(ctx, w.account, audiences...)
+	if err != nil {
+		return aws.Credentials{}, err
+	}
+	return stscreds.NewWebIdentityRoleProvider(w.client, w.role, identityToken(token), func(o *stscreds.WebIdentityRoleOptions) {
+		o.RoleSessionName, o.Duration = w.session, sessionDuration
+	}).Retrieve(ctx)
+}
+
+type identityToken string
+
+// GetIdentityToken implements stscreds.IdentityTokenRetriever.
+func (t identityToken) GetIdentityToken() ([]byte, error) { return []byte(t), nil }

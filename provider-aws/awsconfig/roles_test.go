@@ -1,0 +1,279 @@
+package awsconfig
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/provider-aws/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/provider-aws/emulator"
+)
+
+const (
+	first  = "arn:aws:iam::000000000000:role/first"
+	second = "arn:aws:iam::000000000000:role/second"
+	target = "arn:aws:iam::000000000000:role/target"
+	user   = "arn:aws:iam::000000000000:user/test"
+	issuer = "https://oidc.example"
+	shopSA = "system:serviceaccount:shop:shop"
+)
+
+// startSTS starts an STS with roles: first trusts the user and the ServiceAccount, second trusts
+// first, and target trusts second and the user, who must know an external id.
+func startSTS(t *testing.T) *emulator.Server {
+	t.Helper()
+	srv, err := emulator.Start(
+		emulator.WithCredentials(emulator.Credential{AccessKeyID: "test", SecretAccessKey: canary, UserName: "test"}),
+		emulator.WithRoles(
+			emulator.Role{ARN: first, Principals: []string{user}, WebIdentities: []emulator.WebIdentity{{Issuer: issuer, Subject: shopSA, Audience: "sts.amazonaws.com"}, {Issuer: issuer, Subject: shopSA, Audience: "aws.example"}}},
+			emulator.Role{ARN: second, Principals: []string{first}},
+			emulator.Role{ARN: target, Principals: []string{second, user}, ExternalID: "shop-42"},
+		))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := srv.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Setenv("AWS_ENDPOINT_URL_STS", srv.URL())
+	return srv
+}
+
+// good has a key and tokens that STS accepts.
+func good() kube {
+	return kube{
+		secrets: map[string]string{"id": "test", "key": canary},
+		token: func(audiences []string) (string, error) {
+			return emulator.NewToken(issuer, shopSA, strings.Join(audiences, " "), time.Now().Add(time.Hour)), nil
+		},
+	}
+}
+
+func TestRoles(t *testing.T) {
+	tags := []v1alpha1.SessionTag{{Key: "team", Value: "shop"}, {Key: "stage", Value: "test"}}
+	cases := map[string]struct {
+		reason string
+		spec   v1alpha1.AWSSpec
+		want   []emulator.Session
+	}{
+		"None": {
+			reason: "A key alone needs no STS.",
+			spec:   v1alpha1.AWSSpec{Auth: byKey()},
+		},
+		"Role": {
+			reason: "The external id, tags and transitive tags belong to the session of role.",
+			spec:   v1alpha1.AWSSpec{Auth: byKey(), Role: target, ExternalID: "shop-42", SessionTags: tags, TransitiveTagKeys: []string{"team"}},
+			want: []emulator.Session{{
+				RoleARN: target, ExternalID: "shop-42", Chain: []string{target},
+				Tags: map[string]string{"team": "shop", "stage": "test"}, TransitiveTagKeys: []string{"team"},
+			}},
+		},
+		"Chain": {
+			reason: "additionalRoles come first, in their order, and get none of what is meant for role.",
+			spec:   v1alpha1.AWSSpec{Auth: byKey(), Role: target, AdditionalRoles: []string{first, second}, ExternalID: "shop-42", SessionTags: tags},
+			want: []emulator.Session{
+				{RoleARN: first, Chain: []string{first}},
+				{RoleARN: second, Chain: []string{first, second}},
+				{RoleARN: target, ExternalID: "shop-42", Chain: []string{first, second, target}, Tags: map[string]string{"team": "shop", "stage": "test"}},
+			},
+		},
+		"WebIdentity": {
+			reason: "A ServiceAccount's token for AWS's own audience opens a session.",
+			spec:   v1alpha1.AWSSpec{Auth: byToken(), Role: first},
+			want:   []emulator.Session{{RoleARN: first, Subject: shopSA, Audience: "sts.amazonaws.com", Chain: []string{first}}},
+		},
+		"WebIdentityAudience": {
+			reason: "Another audience may be asked for.",
+			spec:   v1alpha1.AWSSpec{Auth: byToken("aws.example"), Role: first},
+			want:   []emulator.Session{{RoleARN: first, Subject: shopSA, Audience: "aws.example", Chain: []string{first}}},
+		},
+		"WebIdentityChain": {
+			reason: "The token assumes the first role of the chain.",
+			spec:   v1alpha1.AWSSpec{Auth: byToken(), Role: target, AdditionalRoles: []string{first, second}, ExternalID: "shop-42"},
+			want: []emulator.Session{
+				{RoleARN: first, Subject: shopSA, Audience: "sts.amazonaws.com", Chain: []string{first}},
+				{RoleARN: second, Chain: []string{first, second}},
+				{RoleARN: target, ExternalID: "shop-42", Chain: []string{first, second, target}},
+			},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			srv := startSTS(t)
+			tc.spec.Region, tc.spec.Endpoint = "us-east-1", "https://secretsmanager.invalid"
+			c, err := load(t, tc.spec, good())
+			if err != nil {
+				t.Fatal(err)
+			}
+			for range 3 { // A session is used until it ends.
+				if _, err := c.AWS.Credentials.Retrieve(t.Context()); err != nil {
+					t.Fatal(c.Explain(err, "", nil))
+				}
+			}
+			got := srv.Sessions()
+			for _, s := range got {
+				if s.Name != "direct-secrets@shop@prod" {
+					t.Errorf("The session's name tells who calls: got %q", s.Name)
+				}
+				if d := s.Expires.Sub(s.Issued); d != time.Hour {
+					t.Errorf("A session lasts as long as it may: got %s", d)
+				}
+			}
+			ignore := cmpopts.IgnoreFields(emulator.Session{}, "AccessKeyID", "Name", "AssumedRoleARN", "SourceAccessKeyID", "Issued", "Expires")
+			if diff := cmp.Diff(tc.want, got, ignore, cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("%s\nsessions: -want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestForget(t *testing.T) {
+	srv := startSTS(t)
+	tokens := 0
+	k := good()
+	fresh := k.token
+	k.token = func(a []string) (string, error) { tokens++; return fresh(a) }
+	c, err := load(t, v1alpha1.AWSSpec{Region: "us-east-1", Auth: byToken(), Role: target, AdditionalRoles: []string{first, second}, ExternalID: "shop-42"}, k)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if _, err := c.AWS.Credentials.Retrieve(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if !c.Forget() {
+			t.Error("A session can be opened anew.")
+		}
+	}
+	if diff := cmp.Diff([]int{2, 6}, []int{tokens, len(srv.Sessions())}); diff != "" {
+		t.Errorf("Each login takes a fresh token, and goes through the whole chain.\ntokens, sessions: -want, +got:\n%s", diff)
+	}
+}
+
+func TestLoginErrors(t *testing.T) {
+	noToken := store.NewError(store.Denied, "auth: the operator may not create tokens")
+	denied := "the caller may not assume it; allow it in the caller's policy, and in the role's trust policy (principal, external id, tags)"
+	cases := map[string]struct {
+		reason string
+		spec   v1alpha1.AWSSpec
+		kube   func(*kube)
+		fault  *emulator.Fault
+		want   error
+	}{
+		"UnknownKey": {
+			reason: "Whose key is wrong is told, although the role's login shows it.",
+			spec:   v1alpha1.AWSSpec{Auth: byKey(), Role: target, ExternalID: "shop-42"},
+			kube:   func(k *kube) { k.secrets["id"] = "other" },
+			want:   store.NewError(store.Denied, "spec.role: cannot assume role %s: spec.auth.secretRef.accessKeyIDSecretRef: AWS does not know the access key id", target),
+		},
+		"WrongSecretKey": {
+			reason: "The two halves of a key are told apart.",
+			spec:   v1alpha1.AWSSpec{Auth: byKey(), Role: target, ExternalID: "shop-42"},
+			kube:   func(k *kube) { k.secrets["key"] = canary + "-other" },
+			want:   store.NewError(store.Denied, "spec.role: cannot assume role %s: spec.auth.secretRef.secretAccessKeySecretRef: %s", target, badSignature),
+		},
+		"WrongExternalID": {
+			reason: "STS does not say why; the fields that matter are named.",
+			spec:   v1alpha1.AWSSpec{Auth: byKey(), Role: target, ExternalID: "other"},
+			want:   store.NewError(store.Denied, "spec.role: cannot assume role %s: %s", target, denied),
+		},
+		"BrokenChain": {
+			reason: "The link that breaks is named, not those behind it.",
+			spec:   v1alpha1.AWSSpec{Auth: byKey(), Role: target, AdditionalRoles: []string{second}, ExternalID: "shop-42"},
+			want:   store.NewError(store.Denied, "spec.additionalRoles[0]: cannot assume role %s: %s", second, denied),
+		},
+		"NoToken": {
+			reason: "The error of the ServiceAccount is shown as it is.",
+			spec:   v1alpha1.AWSSpec{Auth: byToken(), Role: first},
+			kube:   func(k *kube) { k.token = func([]string) (string, error) { return "", noToken } },
+			want:   noToken,
+		},
+		"WrongAudience": {
+			reason: "A token that AWS rejects is the ServiceAccount's.",
+			spec:   v1alpha1.AWSSpec{Auth: byToken("other"), Role: first},
+			want:   store.NewError(store.Denied, "spec.role: cannot assume role %s: spec.auth.serviceAccountRef: %s", first, commonCodes["InvalidIdentityToken"].Text),
+		},
+		"ExpiredToken": {
+			reason: "So is one that came too late.",
+			spec:   v1alpha1.AWSSpec{Auth: byToken(), Role: first},
+			kube: func(k *kube) {
+				k.token = func(a []string) (string, error) { return emulator.NewToken(issuer, shopSA, a[0], time.Unix(1, 0)), nil }
+			},
+			want: store.NewError(store.Denied, "spec.role: cannot assume role %s: spec.auth.serviceAccountRef: %s", first, expired),
+		},
+		"TagsNotListed": {
+			reason: "A mistake in the tags is a mistake in the spec.",
+			spec:   v1alpha1.AWSSpec{Auth: byKey(), Role: target, ExternalID: "shop-42", TransitiveTagKeys: []string{"team"}},
+			want:   store.NewError(store.Invalid, "spec.role: cannot assume role %s: %s", target, rejected),
+		},
+		"Throttled": {
+			reason: "STS may ask for patience, too.",
+			spec:   v1alpha1.AWSSpec{Auth: byKey(), Role: target, ExternalID: "shop-42"},
+			fault:  &emulator.Fault{Code: "Throttling", RetryAfter: 3 * time.Second},
+			want:   &store.Error{Class: store.Throttled, RetryAfter: 3 * time.Second, Message: "spec.role: cannot assume role " + target + ": AWS asks for fewer calls"},
+		},
+		"Down": {
+			reason: "A login that cannot be tried is no failed login.",
+			spec:   v1alpha1.AWSSpec{Auth: byKey(), Role: target, ExternalID: "shop-42"},
+			fault:  &emulator.Fault{Status: 503},
+			want:   store.NewError(store.Unavailable, "spec.role: cannot assume role %s: AWS answers with status 503", target),
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			srv := startSTS(t)
+			if tc.fault != nil {
+				srv.Inject(*tc.fault)
+			}
+			k := good()
+			if tc.kube != nil {
+				tc.kube(&k)
+			}
+			tc.spec.Region = "us-east-1"
+			c, err := load(t, tc.spec, k)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = c.AWS.Credentials.Retrieve(t.Context())
+			if err == nil {
+				t.Fatal("no error")
+			}
+			got := c.Explain(err, `secret "a"`, nil)
+			if diff := cmp.Diff(tc.want, error(got)); diff != "" {
+				t.Errorf("%s\nExplain(...): -want, +got:\n%s", tc.reason, diff)
+			}
+			if CodeOf(err) != "" {
+				t.Errorf("%s\nCodeOf(...): a failed login is no answer of the service", tc.reason)
+			}
+			if strings.Contains(got.Error(), canary) {
+				t.Errorf("%s\nthe error shows a credential: %s", tc.reason, got)
+			}
+		})
+	}
+}
+
+func TestSessionName(t *testing.T) {
+	cases := map[string]struct {
+		reason          string
+		namespace, name string
+		want            string
+	}{
+		"Namespaced": {"It names the store.", "shop", "prod", "direct-secrets@shop@prod"},
+		"Cluster":    {"A cluster store has no namespace.", "", "prod", "direct-secrets@@prod"},
+		"Long":       {"STS allows 64 characters.", strings.Repeat("n", 63), "prod", "direct-secrets@" + strings.Repeat("n", 49)},
+		"Odd":        {"STS allows few characters.", "a", "b:c d", "direct-secrets@a@b-c-d"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, sessionName(tc.namespace, tc.name)); diff != "" {
+				t.Errorf("%s\nsessionName(...): -want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}

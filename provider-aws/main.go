@@ -1,0 +1,20 @@
+// Command provider-aws keeps Secrets in step with AWS.
+package main
+
+import (
+	"os"
+
+	"github.com/direct-secrets/direct-secrets/common/operator"
+	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/provider-aws/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/provider-aws/secretsmanager"
+)
+
+func main() { os.Exit(provider().Main()) }
+
+func provider(opts ...operator.Option) *operator.Operator {
+	return operator.New("provider-aws", v1alpha1.Group, append(opts,
+		operator.WithScheme(v1alpha1.AddToScheme),
+		operator.WithStore(store.KindOf(store.ConnectorFunc[*v1alpha1.AWSSecretsManager](secretsmanager.Connect))),
+	)...)
+}

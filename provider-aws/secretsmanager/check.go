@@ -1,0 +1,19 @@
+package secretsmanager
+
+import (
+	"context"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
+
+	"github.com/direct-secrets/direct-secrets/provider-aws/awsconfig"
+)
+
+// Check lists one secret. Where that very permission is missing the login works all the same.
+func (c *Client) Check(ctx context.Context) error {
+	_, err := call(ctx, c, c.api.ListSecrets, &secretsmanager.ListSecretsInput{MaxResults: aws.Int32(1)})
+	if err == nil || awsconfig.IsAccessDenied(awsconfig.CodeOf(err)) {
+		return nil
+	}
+	return c.explain(err, "")
+}

@@ -1,0 +1,348 @@
+package secretsmanager
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/provider-aws/awsconfig"
+	"github.com/direct-secrets/direct-secrets/provider-aws/emulator"
+)
+
+// canary is in every value of these tests, and must be in no message.
+const canary = "c4n4ry"
+
+func arnOf(t testing.TB, c *Client, name string) string {
+	t.Helper()
+	out, err := c.api.DescribeSecret(t.Context(), &secretsmanager.DescribeSecretInput{SecretId: aws.String(name)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return aws.ToString(out.ARN)
+}
+
+func TestVersion(t *testing.T) {
+	const id = "4E1B0dbc-5f6a-4a52-8f7d-0f3a1c2b3d4e"
+	cases := map[string]struct {
+		reason    string
+		version   string
+		id, stage string
+	}{
+		"Current":   {"No version is the current one.", "", "", ""},
+		"Stage":     {"A name is a staging label.", "AWSPREVIOUS", "", "AWSPREVIOUS"},
+		"UUID":      {"A UUID is a version id.", id, id, ""},
+		"Marked":    {"uuid/ marks a version id.", "uuid/" + id, id, ""},
+		"MarkedAny": {"Not every id is a UUID.", "uuid/terraform-20260101000000000000000001", "terraform-20260101000000000000000001", ""},
+		"Almost":    {"What is no UUID is a label.", id + "0", "", id + "0"},
+		"Number":    {"Labels may be numbers.", "17", "", "17"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			gotID, gotStage := version(tc.version)
+			if diff := cmp.Diff([]string{tc.id, tc.stage}, []string{aws.ToString(gotID), aws.ToString(gotStage)}); diff != "" {
+				t.Errorf("%s\nversion(%q): -want, +got:\n%s", tc.reason, tc.version, diff)
+			}
+			if tc.id == "" {
+				return
+			}
+			if again, _ := version(versionName(tc.id)); aws.ToString(again) != tc.id {
+				t.Errorf("A version that was read can be asked for.\nversionName(%q): got %q", tc.id, versionName(tc.id))
+			}
+		})
+	}
+}
+
+func TestGet(t *testing.T) {
+	srv := start(t)
+	old := srv.Put("app/db", []byte("old"), emulator.Tags(map[string]string{"team": "shop"}))
+	current := srv.Put("app/db", []byte("new"))
+	binary := srv.Put("app/binary", []byte{0, 0xff})
+	arn := arnOf(t, client(t, srv), "app/db")
+	cut := arn[:len(arn)-len("-aBc123")]
+
+	cases := map[string]struct {
+		reason string
+		prefix string
+		ref    store.Ref
+		want   store.Value
+	}{
+		"Current":  {"No version is the current one.", "", store.Ref{Key: "app/db"}, store.Value{Data: []byte("new"), Version: current}},
+		"Previous": {"A stage moves with the secret.", "", store.Ref{Key: "app/db", Version: "AWSPREVIOUS"}, store.Value{Data: []byte("old"), Version: old}},
+		"ID":       {"An id stays.", "", store.Ref{Key: "app/db", Version: old}, store.Value{Data: []byte("old"), Version: old}},
+		"Marked":   {"An id may be marked as one.", "", store.Ref{Key: "app/db", Version: "uuid/" + old}, store.Value{Data: []byte("old"), Version: old}},
+		"Tags":     {"Tags are the metadata, whatever the version.", "", store.Ref{Key: "app/db", Version: old, Metadata: true}, store.Value{Data: []byte("old"), Version: old, Metadata: map[string]string{"team": "shop"}}},
+		"NoTags":   {"No tags are empty metadata.", "", store.Ref{Key: "app/binary", Metadata: true}, store.Value{Data: []byte{0, 0xff}, Version: binary, Metadata: map[string]string{}}},
+		"Prefix":   {"A prefix is put before names.", "app/", store.Ref{Key: "db"}, store.Value{Data: []byte("new"), Version: current}},
+		"ARN":      {"An ARN is complete.", "app/", store.Ref{Key: arn}, store.Value{Data: []byte("new"), Version: current}},
+		"CutARN":   {"An ARN need not have the letters that AWS adds.", "app/", store.Ref{Key: cut}, store.Value{Data: []byte("new"), Version: current}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			tc.want.Key = tc.ref.Key
+			got, err := client(t, srv, withPrefix(tc.prefix)).Get(t.Context(), tc.ref)
+			if err != nil {
+				t.Fatalf("%s\nGet(...): %s", tc.reason, err)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s\nGet(...): -want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestGetCustomVersionID(t *testing.T) {
+	srv := start(t)
+	c := client(t, srv)
+	const token = "terraform-20260101000000000000000001"
+	if _, err := c.api.CreateSecret(t.Context(), &secretsmanager.CreateSecretInput{Name: aws.String("a"), SecretString: aws.String("v"), ClientRequestToken: aws.String(token)}); err != nil {
+		t.Fatal(err)
+	}
+	got, err := c.Get(t.Context(), store.Ref{Key: "a"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := c.Get(t.Context(), store.Ref{Key: "a", Version: got.Version})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(got, again); diff != "" || got.Version != "uuid/"+token {
+		t.Errorf("The version that comes with a value reads it again, whatever its form: %q\n-first, +second:\n%s", got.Version, diff)
+	}
+}
+
+// failing are answers of the service to the read of one secret.
+var failing = map[string]struct {
+	reason string
+	fault  emulator.Fault
+	want   *store.Error
+}{
+	"NotFound":   {"Only this says that a secret is not there.", emulator.Fault{Code: "ResourceNotFoundException", Message: canary}, store.NewError(store.NotFound, `secret "a": does not exist`)},
+	"Marked":     {"A secret in its recovery window is gone.", emulator.Fault{Code: "InvalidRequestException", Message: "You can't perform this operation on the secret because it was marked for deletion."}, store.NewError(store.NotFound, `secret "a": is scheduled for deletion`)},
+	"Scheduled":  {"Some answers say it in other words.", emulator.Fault{Code: "InvalidRequestException", Message: "You can't create this secret because a secret with this name is already scheduled for deletion."}, store.NewError(store.NotFound, `secret "a": is scheduled for deletion`)},
+	"State":      {"Any other state of a secret is not its end.", emulator.Fault{Code: "InvalidRequestException", Message: canary}, store.NewError(store.Invalid, `secret "a": AWS rejects the request in the secret's present state`)},
+	"Parameter":  {"A bad name is for a person to mend.", emulator.Fault{Code: "InvalidParameterException", Message: canary}, store.NewError(store.Invalid, `secret "a": AWS rejects the request as not valid`)},
+	"KMS":        {"KMS is named: the policy of the secret is not at fault.", emulator.DecryptionFailed("a"), store.NewError(store.Denied, `secret "a": `+kms)},
+	"KMSDenied":  {"So it is where the key may not be used.", emulator.Fault{Code: "AccessDeniedException", Message: "Access to KMS is not allowed"}, store.NewError(store.Denied, `secret "a": the KMS key of the secret may not be used; allow kms:Decrypt in a policy and in the key's`)},
+	"Denied":     {"Who may not do what is told.", emulator.Fault{Code: "AccessDeniedException", Message: "User: arn:aws:iam::000000000000:user/test is not authorized to perform: secretsmanager:GetSecretValue on resource: a because no identity-based policy allows the secretsmanager:GetSecretValue action"}, store.NewError(store.Denied, `secret "a": arn:aws:iam::000000000000:user/test may not secretsmanager:GetSecretValue; allow it in a policy`)},
+	"Throttled":  {"Too many calls.", emulator.Throttled(), store.NewError(store.Throttled, `secret "a": AWS asks for fewer calls`)},
+	"Internal":   {"A failure of the service proves nothing.", emulator.Fault{Code: "InternalServiceError", Message: canary}, store.NewError(store.Unavailable, `secret "a": AWS has an internal error`)},
+	"NotInTable": {"Neither does a code that nobody knows.", emulator.Fault{Code: "SecretNotFoundException", Message: canary}, store.NewError(store.Unavailable, `secret "a": AWS answers with the error SecretNotFoundException`)},
+}
+
+func TestErrors(t *testing.T) {
+	for name, tc := range failing {
+		t.Run(name, func(t *testing.T) {
+			srv := start(t)
+			srv.Put("a", []byte(canary))
+			srv.Put("b", []byte("fine"))
+			c := client(t, srv)
+
+			tc.fault.SecretID, tc.fault.Operation = "a", "GetSecretValue"
+			removed := srv.Inject(tc.fault)
+			_, err := c.Get(t.Context(), store.Ref{Key: "a"})
+			if diff := cmp.Diff(error(tc.want), err); diff != "" {
+				t.Errorf("%s\nGet(...): -want error, +got error:\n%s", tc.reason, diff)
+			}
+			removed()
+
+			tc.fault.Operation, tc.fault.Entry = "", true
+			srv.Inject(tc.fault)
+			got := c.GetBatch(t.Context(), []store.Ref{{Key: "a"}, {Key: "b"}})
+			if diff := cmp.Diff(error(tc.want), got[0].Err); diff != "" {
+				t.Errorf("%s\nGetBatch(...): -want error, +got error:\n%s", tc.reason, diff)
+			}
+			if got[1].Err != nil || string(got[1].Value.Data) != "fine" {
+				t.Errorf("An entry that fails fails alone: %+v", got[1])
+			}
+		})
+	}
+}
+
+func TestAnswers(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		fault  emulator.Fault
+		want   *store.Error
+		calls  int
+	}{
+		"TooMany":     {"A load balancer throttles without a code.", emulator.Fault{Status: http.StatusTooManyRequests, RetryAfter: 2 * time.Second}, &store.Error{Class: store.Throttled, RetryAfter: 2 * time.Second, Message: `secret "a": AWS asks for fewer calls`}, 1},
+		"Throttled":   {"Throttling is tried again within the call.", emulator.Throttled(), store.NewError(store.Throttled, `secret "a": AWS asks for fewer calls`), 3},
+		"RetryAfter":  {"Unless AWS says how long to wait; the caller holds its other calls back, too.", emulator.Fault{Code: "ThrottlingException", RetryAfter: 2 * time.Second}, &store.Error{Class: store.Throttled, RetryAfter: 2 * time.Second, Message: `secret "a": AWS asks for fewer calls`}, 1},
+		"Internal":    {"A 500 may pass.", emulator.Fault{Status: http.StatusInternalServerError}, store.NewError(store.Unavailable, `secret "a": AWS answers with status 500`), 3},
+		"Unavailable": {"So may a 503.", emulator.Fault{Status: http.StatusServiceUnavailable}, store.NewError(store.Unavailable, `secret "a": AWS answers with status 503`), 3},
+		"NotFound":    {"A proxy's 404 is no missing secret.", emulator.Fault{Status: http.StatusNotFound}, store.NewError(store.Unavailable, `secret "a": AWS answers with status 404`), 1},
+		"Truncated":   {"Half an answer is none.", emulator.Fault{Body: emulator.BodyTruncated}, store.NewError(store.Unavailable, `secret "a": the answer of AWS is cut off or damaged`), 1},
+		"Aborted":     {"Nor is one that breaks off.", emulator.Fault{Body: emulator.BodyAborted}, store.NewError(store.Unavailable, `secret "a": the answer of AWS is cut off or damaged`), 1},
+		"Denied":      {"A refusal is not tried again.", emulator.Fault{Code: "AccessDeniedException"}, store.NewError(store.Denied, `secret "a": access denied`), 1},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			srv := start(t)
+			srv.Put("a", []byte(strings.Repeat(canary, 1000)))
+			srv.Inject(tc.fault)
+			_, err := client(t, srv, withRetries(2)).Get(t.Context(), store.Ref{Key: "a"})
+			if diff := cmp.Diff(error(tc.want), err); diff != "" {
+				t.Errorf("%s\nGet(...): -want error, +got error:\n%s", tc.reason, diff)
+			}
+			if got := srv.Calls("GetSecretValue"); got != tc.calls {
+				t.Errorf("%s\nGet(...): %d calls, want %d", tc.reason, got, tc.calls)
+			}
+			srv.ClearFaults()
+			if _, err := client(t, srv).Get(t.Context(), store.Ref{Key: "a"}); err != nil {
+				t.Errorf("%s\nGet(...) afterwards: %s", tc.reason, err)
+			}
+		})
+	}
+}
+
+func TestNoAnswer(t *testing.T) {
+	srv := start(t)
+	srv.Put("a", []byte(canary))
+	c := client(t, srv)
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	remove := srv.Inject(emulator.Fault{Hang: true})
+	_, err := c.Get(ctx, store.Ref{Key: "a"})
+	want := store.NewError(store.Unavailable, `secret "a": AWS did not answer in time`)
+	if diff := cmp.Diff(error(want), err); diff != "" {
+		t.Errorf("Silence ends with the caller's deadline.\nGet(...): -want error, +got error:\n%s", diff)
+	}
+	remove()
+
+	srv.Inject(emulator.Fault{Body: emulator.BodyNone})
+	if _, err := c.Get(t.Context(), store.Ref{Key: "a"}); store.ClassOf(err) != store.Unavailable || strings.Contains(err.Error(), canary) {
+		t.Errorf("A connection that breaks proves nothing: %v", err)
+	}
+}
+
+func TestThrottledUntilDeadline(t *testing.T) {
+	srv := start(t)
+	srv.Inject(emulator.Throttled())
+	c := client(t, srv, withRetries(100), func(s *testStore) { s.Spec.RetrySettings.RetryInterval = "1h" })
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	_, err := c.Get(ctx, store.Ref{Key: "a"})
+	if got := store.ClassOf(err); got != store.Throttled {
+		t.Errorf("A caller whose time ran out in retries learns why: class %s, want %s: %v", got, store.Throttled, err)
+	}
+}
+
+func TestBadKeys(t *testing.T) {
+	srv := start(t)
+	c := client(t, srv, withPrefix("app/"))
+	for reason, key := range map[string]string{
+		"An empty key would read the prefix.":      "",
+		"AWS would reject the whole batch for it.": strings.Repeat("k", maxID),
+	} {
+		want := store.NewError(store.Invalid, "a key of %d characters is none that AWS can have", len(key))
+		_, err := c.Get(t.Context(), store.Ref{Key: key})
+		if diff := cmp.Diff(error(want), err); diff != "" {
+			t.Errorf("%s\nGet(...): -want error, +got error:\n%s", reason, diff)
+		}
+		got := c.GetBatch(t.Context(), []store.Ref{{Key: key}})
+		if diff := cmp.Diff([]store.Result{{Err: want}}, got); diff != "" {
+			t.Errorf("%s\nGetBatch(...): -want, +got:\n%s", reason, diff)
+		}
+	}
+	if n := srv.Calls(""); n != 0 {
+		t.Errorf("A key that cannot be is not asked for: %d calls", n)
+	}
+}
+
+func TestCheck(t *testing.T) {
+	deny := emulator.WithCredentials(emulator.Credential{AccessKeyID: "test", SecretAccessKey: "test", Deny: []emulator.Deny{{Action: "*"}}})
+	cases := map[string]struct {
+		reason string
+		srv    []emulator.Option
+		opts   []option
+		fault  *emulator.Fault
+		want   error
+	}{
+		"OK":        {reason: "A login that works is said to."},
+		"NoList":    {reason: "A missing permission proves the login.", srv: []emulator.Option{deny}},
+		"Unknown":   {reason: "An unknown key is the field's fault.", opts: []option{withKey("other", "test")}, want: store.NewError(store.Denied, "spec.auth.secretRef.accessKeyIDSecretRef: AWS does not know the access key id, or a session token is missing or wrong")},
+		"Signature": {reason: "So is a wrong secret key.", opts: []option{withKey("test", canary)}, want: store.NewError(store.Denied, "spec.auth.secretRef.secretAccessKeySecretRef: the secret access key does not belong to the access key id, or the operator's clock is wrong")},
+		"Down":      {reason: "A service that is down is no failed login.", fault: &emulator.Fault{Status: 503}, want: store.NewError(store.Unavailable, "AWS answers with status 503")},
+		"Throttled": {reason: "Nor is one that has enough.", fault: &emulator.Fault{Status: 429}, want: store.NewError(store.Throttled, "AWS asks for fewer calls")},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			srv := start(t, tc.srv...)
+			if tc.fault != nil {
+				srv.Inject(*tc.fault)
+			}
+			err := client(t, srv, tc.opts...).Check(t.Context())
+			if diff := cmp.Diff(tc.want, err); diff != "" {
+				t.Errorf("%s\nCheck(...): -want, +got:\n%s", tc.reason, diff)
+			}
+			if tc.want == nil && srv.Calls("") != 1 {
+				t.Errorf("%s\nCheck(...): %d calls, want 1", tc.reason, srv.Calls(""))
+			}
+		})
+	}
+}
+
+func TestCheckUnreachable(t *testing.T) {
+	srv := start(t)
+	c := client(t, srv)
+	if err := srv.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Check(t.Context()); store.ClassOf(err) != store.Unavailable {
+		t.Errorf("An address that nobody has is no failed login: %v", err)
+	}
+}
+
+func TestRoles(t *testing.T) {
+	const role = "arn:aws:iam::000000000000:role/shop"
+	srv := start(t, emulator.WithRoles(emulator.Role{ARN: role, Principals: []string{"arn:aws:iam::000000000000:user/test"}}))
+	t.Setenv("AWS_ENDPOINT_URL_STS", srv.URL())
+	srv.Put("a", []byte("v"))
+	as := func(arn string) option { return func(s *testStore) { s.Spec.Role = arn } }
+
+	c := client(t, srv, as(role))
+	for range 3 {
+		if _, err := c.Get(t.Context(), store.Ref{Key: "a"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := srv.Calls("AssumeRole"); n != 1 {
+		t.Errorf("A login is used for many calls: %d logins", n)
+	}
+	srv.ExpireSessions()
+	if _, err := c.Get(t.Context(), store.Ref{Key: "a"}); err != nil || srv.Calls("AssumeRole") != 2 {
+		t.Errorf("A session that ended early is replaced: %d logins, error %v", srv.Calls("AssumeRole"), err)
+	}
+
+	denied := client(t, srv, as("arn:aws:iam::000000000000:role/other"))
+	if err := denied.Check(t.Context()); store.ClassOf(err) != store.Denied {
+		t.Errorf("A role that may not be assumed is a failed login: %v", err)
+	}
+	srv.Reset()
+	for _, r := range denied.GetBatch(t.Context(), []store.Ref{{Key: "a"}, {Key: "b"}}) {
+		if store.ClassOf(r.Err) != store.Denied {
+			t.Errorf("A failed login fails every entry: %v", r.Err)
+		}
+	}
+	if diff := cmp.Diff(map[string]int{"AssumeRole": 1}, srv.CallCounts()); diff != "" {
+		t.Errorf("A failed login is not taken for a denied batch.\ncalls: -want, +got:\n%s", diff)
+	}
+}
+
+func TestCodesHaveText(t *testing.T) {
+	for code, m := range codes {
+		if m.Class == "" || m.Text == "" {
+			t.Errorf("%s: class %q, text %q", code, m.Class, m.Text)
+		}
+	}
+	if awsconfig.IsAccessDenied("DecryptionFailure") {
+		t.Error("A failure of KMS is not a missing permission of Secrets Manager")
+	}
+}

@@ -1,0 +1,63 @@
+package secretsmanager
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/aws/smithy-go"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
+
+	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/provider-aws/awsconfig"
+)
+
+const invalidRequest = "InvalidRequestException"
+
+// codes are the errors that Secrets Manager has beside those common to AWS, as listed at
+// https://docs.aws.amazon.com/secretsmanager/latest/apireference/API_GetSecretValue.html.
+// What AWS does not have here, or has newly, is Unavailable.
+var codes = awsconfig.Codes{
+	"ResourceNotFoundException": {Class: store.NotFound, Text: "does not exist"},
+	invalidRequest:              {Class: store.Invalid, Text: "AWS rejects the request in the secret's present state"},
+	scheduledForDeletion:        {Class: store.NotFound, Text: "is scheduled for deletion"},
+	"DecryptionFailure":         {Class: store.Denied, Text: kms},
+	"DecryptionFailureException": {
+		Class: store.Denied, Text: kms,
+	},
+	"InternalServiceError":      {Class: store.Unavailable, Text: "AWS has an internal error"},
+	"InvalidNextTokenException": {Class: store.Unavailable, Text: "AWS broke off the list"},
+}
+
+const (
+	kms = "KMS cannot decrypt it; check that its KMS key is enabled and that kms:Decrypt is allowed"
+
+	// scheduledForDeletion is no code of AWS: it is an InvalidRequestException that says so only in
+	// its text.
+	scheduledForDeletion = "scheduled for deletion"
+)
+
+// explain turns an error of the SDK into one of package store.
+func (c *Client) explain(err error, what string) error {
+	var api smithy.APIError
+	if errors.As(err, &api) && codeOf(api) != api.ErrorCode() {
+		return c.config.ExplainCode(codeOf(api), "", what, codes)
+	}
+	return c.config.Explain(err, what, codes)
+}
+
+// codeOf is the code of an error, told apart where AWS does not.
+func codeOf(api smithy.APIError) string {
+	text := api.ErrorMessage()
+	if api.ErrorCode() == invalidRequest && (strings.Contains(text, "marked for deletion") || strings.Contains(text, "scheduled for deletion")) {
+		return scheduledForDeletion
+	}
+	return api.ErrorCode()
+}
+
+// about names what a ref asks for.
+func about(ref store.Ref) string {
+	if ref.Version != "" {
+		return fmt.Sprintf("secret %q version %q", ref.Key, ref.Version)
+	}
+	return fmt.Sprintf("secret %q", ref.Key)
+}
