@@ -1,0 +1,63 @@
+package bench
+
+import (
+	"context"
+
+	"github.com/direct-secrets/direct-secrets/e2e/stack"
+	"github.com/direct-secrets/direct-secrets/provider-aws/emulator"
+)
+
+// Faults measures how long new objects on a healthy store wait, first alone, and then beside a
+// store that hangs and one that answers 429 to everything, each with many objects.
+func Faults(ctx context.Context, r *Report, size Size) error {
+	_, err := onStack(ctx, func(s *stack.Stack) (struct{}, error) {
+		p, err := s.StartModule(ctx, stack.ProviderAWS)
+		if err != nil {
+			return struct{}{}, err
+		}
+		defer func() { _ = p.Kill() }()
+		alone, err := measureNewcomers(ctx, s, "alone", 100)
+		if err != nil {
+			return struct{}{}, err
+		}
+		if err := burden(ctx, s, size.Objects); err != nil {
+			return struct{}{}, err
+		}
+		beside, err := measureNewcomers(ctx, s, "beside", 100)
+		if err != nil {
+			return struct{}{}, err
+		}
+		r.Add(Row{Scenario: "faults", What: "p50 of 100 on a healthy store, alone", Value: percentile(alone, 50), Unit: "s"})
+		r.Add(Row{Scenario: "faults", What: "p50 beside a store that hangs and one of 429", Value: percentile(beside, 50), Unit: "s"})
+		r.Add(Row{Scenario: "faults", What: "p99 of 100 on a healthy store, alone", Value: percentile(alone, 99), Unit: "s"})
+		r.Add(Row{
+			Scenario: "faults", What: "p99 beside a store that hangs and one of 429", Value: percentile(beside, 99), Unit: "s",
+			Bound: max(0.25, 2*percentile(alone, 99)), Note: "bound: a quarter second, or twice the figure alone",
+		})
+		return struct{}{}, nil
+	})
+	return err
+}
+
+// burden makes two stores that do not work, with n objects each, and returns when their calls are
+// under way.
+func burden(ctx context.Context, s *stack.Stack, n int) error {
+	objects := append(workload("hang", n, 1), workload("throttle", n, 1)...)
+	if err := prepare(ctx, s, objects); err != nil {
+		return err
+	}
+	if err := storesReady(ctx, s); err != nil {
+		return err
+	}
+	for _, f := range []emulator.Fault{
+		{SecretID: "hang/*", Hang: true},
+		{SecretID: "throttle/*", Status: 429},
+	} {
+		s.AWS.Inject(f)
+	}
+	s.AWS.Reset()
+	if err := each(objects, clients, func(o Object) error { return s.Admin.Create(ctx, externalSecret(o)) }); err != nil {
+		return err
+	}
+	return until(ctx, func() (bool, error) { return reads(s) >= 10, nil })
+}

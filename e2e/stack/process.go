@@ -1,0 +1,212 @@
+package stack
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// ProviderAWS is the module of that name: its binary and its ServiceAccount.
+const ProviderAWS = "provider-aws"
+
+// A Process is a module that runs.
+type Process struct {
+	cmd     *exec.Cmd
+	metrics string
+	probe   string
+	log     *os.File
+	ended   chan struct{}
+	err     error
+}
+
+// StartModule starts a module with its default flags, apart from addresses; more flags may follow.
+// It returns when the process answers its health probe.
+func (s *Stack) StartModule(ctx context.Context, module string, flags ...string) (*Process, error) {
+	binary, err := Binary(module)
+	if err != nil {
+		return nil, err
+	}
+	kubeconfig, err := s.kubeconfig(ctx, module)
+	if err != nil {
+		return nil, err
+	}
+	ports, err := freePorts(3)
+	if err != nil {
+		return nil, err
+	}
+	p := &Process{metrics: ports[0], probe: ports[1], ended: make(chan struct{})}
+	if p.log, err = os.CreateTemp(s.dir, module+"-*.log"); err != nil {
+		return nil, err
+	}
+	args := append([]string{
+		"--metrics-bind-address=" + ports[0], "--health-probe-bind-address=" + ports[1], "--pprof-bind-address=" + ports[2],
+		"--leader-election-namespace=" + Namespace, "--kubeconfig=" + kubeconfig,
+	}, flags...)
+	p.cmd = exec.Command(binary, args...) //nolint:noctx // It outlives the call; Stop and Kill end it.
+	// Nothing of the caller's own AWS settings may reach the module.
+	p.cmd.Env = []string{
+		"HOME=" + s.dir, "PATH=" + os.Getenv("PATH"), "AWS_EC2_METADATA_DISABLED=true",
+		"AWS_ENDPOINT_URL_STS=" + s.AWS.URL(),
+	}
+	p.cmd.Stdout, p.cmd.Stderr = p.log, p.log
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if err := p.cmd.Start(); err != nil {
+		return nil, err
+	}
+	go func() {
+		p.err = p.cmd.Wait()
+		close(p.ended)
+	}()
+	return p, p.waitHealthy(ctx)
+}
+
+// Binary returns the path of a binary that `make build` built: beside this one, or in bin/ of the
+// checkout that the working directory is in.
+func Binary(name string) (string, error) {
+	var tried []string
+	if self, err := os.Executable(); err == nil {
+		tried = append(tried, filepath.Join(filepath.Dir(self), name))
+	}
+	if dir, err := os.Getwd(); err == nil {
+		for ; dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
+			tried = append(tried, filepath.Join(dir, "bin", name))
+		}
+	}
+	for _, path := range tried {
+		if _, err := os.Stat(path); err == nil {
+			return path, nil
+		}
+	}
+	return "", fmt.Errorf("cannot find %s; run make build", name)
+}
+
+func (p *Process) waitHealthy(ctx context.Context) error {
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		if get("http://"+p.probe+"/healthz", io.Discard) == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return errors.Join(ctx.Err(), p.Kill())
+		case <-p.ended:
+			return fmt.Errorf("%s ended: %w\n%s", p.cmd.Path, p.err, p.Log())
+		case <-tick.C:
+		}
+	}
+}
+
+// Stop asks the process to end, and waits until it has.
+func (p *Process) Stop() error { return p.signal(syscall.SIGTERM) }
+
+// Kill ends the process without warning.
+func (p *Process) Kill() error { return p.signal(syscall.SIGKILL) }
+
+func (p *Process) signal(s syscall.Signal) error {
+	select {
+	case <-p.ended:
+		return nil
+	default:
+	}
+	if err := p.cmd.Process.Signal(s); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return err
+	}
+	<-p.ended
+	return nil
+}
+
+// PID returns the id of the process.
+func (p *Process) PID() int { return p.cmd.Process.Pid }
+
+// Log returns what the process has printed.
+func (p *Process) Log() string {
+	raw, err := os.ReadFile(p.log.Name())
+	if err != nil {
+		return err.Error()
+	}
+	return string(raw)
+}
+
+// Metric returns the value of a metric; labels are as the metrics page writes them, for example
+// `name{label="x"}`. Absent is zero.
+func (p *Process) Metric(name string) (float64, error) {
+	var page strings.Builder
+	if err := get("http://"+p.metrics+"/metrics", &page); err != nil {
+		return 0, err
+	}
+	for line := range strings.Lines(page.String()) {
+		if v, ok := strings.CutPrefix(line, name+" "); ok {
+			return strconv.ParseFloat(strings.TrimSpace(v), 64)
+		}
+	}
+	return 0, nil
+}
+
+// ResidentMB returns the resident memory of the process in MB, files mapped included.
+func (p *Process) ResidentMB() (float64, error) {
+	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.PID()))
+	if err != nil {
+		return 0, err
+	}
+	for line := range strings.Lines(string(raw)) {
+		if v, ok := strings.CutPrefix(line, "VmRSS:"); ok {
+			kb, err := strconv.ParseFloat(strings.Fields(v)[0], 64)
+			return kb * 1024 / 1e6, err
+		}
+	}
+	return 0, errors.New("no VmRSS")
+}
+
+// CPU returns the processor time that the process has used.
+func (p *Process) CPU() (time.Duration, error) {
+	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.PID()))
+	if err != nil {
+		return 0, err
+	}
+	_, rest, _ := strings.Cut(string(raw), ") ")
+	f := strings.Fields(rest)
+	user, err := strconv.Atoi(f[11])
+	if err != nil {
+		return 0, err
+	}
+	system, err := strconv.Atoi(f[12])
+	const tick = 10 * time.Millisecond // USER_HZ is 100 on Linux.
+	return time.Duration(user+system) * tick, err
+}
+
+func get(url string, to io.Writer) error {
+	resp, err := http.Get(url) //nolint:noctx,gosec // A loopback address that this package chose.
+	if err != nil {
+		return err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	if resp.StatusCode != http.StatusOK {
+		return errors.New(resp.Status)
+	}
+	_, err = io.Copy(to, resp.Body)
+	return err
+}
+
+func freePorts(n int) ([]string, error) {
+	var out []string
+	for range n {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return nil, err
+		}
+		defer func() { _ = l.Close() }() // At the end, so that no port is given twice.
+		out = append(out, l.Addr().String())
+	}
+	return out, nil
+}

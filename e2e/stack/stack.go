@@ -1,0 +1,178 @@
+// Package stack runs everything that a scenario needs: a real control plane, an emulator of AWS, and
+// modules as processes of their own, each with the rights of its ServiceAccount and no more.
+package stack
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/direct-secrets/direct-secrets/common/apis/crds"
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/controlplane"
+	awscrds "github.com/direct-secrets/direct-secrets/provider-aws/apis/crds"
+	awsv1 "github.com/direct-secrets/direct-secrets/provider-aws/apis/v1alpha1"
+	awsconfig "github.com/direct-secrets/direct-secrets/provider-aws/config"
+	"github.com/direct-secrets/direct-secrets/provider-aws/emulator"
+)
+
+// Namespace is where modules run, as far as their ServiceAccounts and leases go.
+const Namespace = "direct-secrets"
+
+// Keys that the emulator accepts by default.
+const (
+	AccessKeyID     = "test"
+	SecretAccessKey = "test"
+	Region          = "eu-central-1"
+)
+
+// A Stack is a running control plane with an emulator beside it.
+type Stack struct {
+	*controlplane.ControlPlane
+	// Admin is a client with all rights, without a cache and without a rate limit.
+	Admin client.Client
+	// AWS is the emulator.
+	AWS *emulator.Server
+
+	dir string
+}
+
+// Options of a Stack.
+type Options struct {
+	// Audit keeps a log of all requests to the API server.
+	Audit bool
+	// Output takes what the servers print; default: nobody.
+	Output io.Writer
+	// AWS are options of the emulator.
+	AWS []emulator.Option
+}
+
+// Start starts a Stack. Stop must be called, also to remove its files.
+func Start(ctx context.Context, o Options) (s *Stack, err error) {
+	s = &Stack{}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.Stop())
+			s = nil
+		}
+	}()
+	if s.dir, err = os.MkdirTemp("", "direct-secrets-"); err != nil {
+		return s, err
+	}
+	opts := []controlplane.Option{controlplane.WithCRDs(crds.ExternalSecrets, awscrds.AWSSecretsManager)}
+	if o.Audit {
+		opts = append(opts, controlplane.WithAuditLog())
+	}
+	if o.Output != nil {
+		opts = append(opts, controlplane.WithOutput(o.Output))
+	}
+	if s.ControlPlane, err = controlplane.Start(ctx, opts...); err != nil {
+		return s, err
+	}
+	if s.AWS, err = emulator.Start(append([]emulator.Option{emulator.WithRegion(Region)}, o.AWS...)...); err != nil {
+		return s, err
+	}
+	if s.Admin, err = client.New(s.Config(), client.Options{Scheme: Scheme()}); err != nil {
+		return s, err
+	}
+	return s, s.grant(ctx)
+}
+
+// Scheme returns the types that scenarios use.
+func Scheme() *runtime.Scheme {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, rbacv1.AddToScheme, v1alpha1.AddToScheme, awsv1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			panic(err) // Only a programming error makes types clash.
+		}
+	}
+	return scheme
+}
+
+// Stop ends the servers. Processes must have ended before.
+func (s *Stack) Stop() error {
+	var errs []error
+	if s.ControlPlane != nil {
+		errs = append(errs, s.ControlPlane.Stop())
+	}
+	if s.AWS != nil {
+		errs = append(errs, s.AWS.Close())
+	}
+	if s.dir != "" {
+		errs = append(errs, os.RemoveAll(s.dir))
+	}
+	return errors.Join(errs...)
+}
+
+// grant gives the ServiceAccount of each module the rights that the module ships.
+func (s *Stack) grant(ctx context.Context) error {
+	if err := s.CreateNamespace(ctx, Namespace); err != nil {
+		return err
+	}
+	for _, doc := range bytes.Split(awsconfig.RBAC, []byte("\n---\n")) {
+		var role rbacv1.ClusterRole
+		if err := yaml.UnmarshalStrict(doc, &role); err != nil {
+			return fmt.Errorf("cannot read the ClusterRoles of provider-aws: %w", err)
+		}
+		if err := s.Admin.Create(ctx, &role); err != nil {
+			return err
+		}
+		if err := s.Admin.Create(ctx, &rbacv1.ClusterRoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: role.Name},
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
+			Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: Namespace, Name: ProviderAWS}},
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// CreateNamespace creates a namespace.
+func (s *Stack) CreateNamespace(ctx context.Context, name string) error {
+	return client.IgnoreAlreadyExists(s.Admin.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}))
+}
+
+// AWSStore creates an AWSSecretsManager that reads the emulator, with the Secret that holds its
+// credentials.
+func (s *Stack) AWSStore(ctx context.Context, namespace, name string, change ...func(*awsv1.AWSSecretsManager)) error {
+	credentials := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name + "-credentials"},
+		Data:       map[string][]byte{"id": []byte(AccessKeyID), "secret": []byte(SecretAccessKey)},
+	}
+	if err := s.Admin.Create(ctx, credentials); err != nil {
+		return err
+	}
+	store := &awsv1.AWSSecretsManager{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+	store.Spec.Region = Region
+	store.Spec.Endpoint = s.AWS.URL()
+	store.Spec.Auth = &awsv1.AWSAuth{SecretRef: &awsv1.AWSSecretRef{
+		AccessKeyIDSecretRef:     v1alpha1.SecretKeySelector{Name: credentials.Name, Key: "id"},
+		SecretAccessKeySecretRef: v1alpha1.SecretKeySelector{Name: credentials.Name, Key: "secret"},
+	}}
+	for _, f := range change {
+		f(store)
+	}
+	return s.Admin.Create(ctx, store)
+}
+
+// kubeconfig writes a kubeconfig for the ServiceAccount of a module and returns its path.
+func (s *Stack) kubeconfig(ctx context.Context, module string) (string, error) {
+	raw, err := s.ServiceAccountKubeconfig(ctx, Namespace, module)
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(s.dir, module+".kubeconfig")
+	return path, os.WriteFile(path, raw, 0o600)
+}

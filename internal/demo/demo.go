@@ -1,0 +1,192 @@
+// Package demo shows an ExternalSecret become a Secret through the real path: a real
+// kube-apiserver, provider-aws as a process of its own, and the unmodified AWS SDK against an
+// emulator.
+package demo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/go-logr/logr"
+	"golang.org/x/term"
+	corev1 "k8s.io/api/core/v1"
+	kerrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/e2e/stack"
+	"github.com/direct-secrets/direct-secrets/provider-aws/examples"
+)
+
+// patience bounds each step.
+const patience = time.Minute
+
+// example is the name of the ExternalSecret, and of its Secret, in the example.
+var example = types.NamespacedName{Namespace: "shop", Name: "db"}
+
+// Run shows the demo. If stdin is a terminal, everything stays up until ctx ends.
+func Run(ctx context.Context, stdin *os.File, out io.Writer) (err error) {
+	ctrl.SetLogger(logr.Discard())
+	d := &demo{out: out}
+	d.say("Starting etcd, kube-apiserver and kube-controller-manager, and an emulator of AWS.")
+	if d.stack, err = stack.Start(ctx, stack.Options{}); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, d.stack.Stop()) }()
+	d.say("Starting provider-aws as a process of its own, with the rights of its ServiceAccount.")
+	p, err := d.stack.StartModule(ctx, stack.ProviderAWS)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, p.Stop()) }()
+
+	for _, step := range []func(context.Context) error{d.create, d.rotate, d.delete} {
+		if err := step(ctx); err != nil {
+			return fmt.Errorf("%w\n%s", err, p.Log())
+		}
+	}
+	if !term.IsTerminal(int(stdin.Fd())) {
+		d.say("Done.")
+		return nil
+	}
+	return d.stay(ctx)
+}
+
+type demo struct {
+	stack *stack.Stack
+	out   io.Writer
+}
+
+// create puts secrets into AWS, applies the example and shows what becomes of it.
+func (d *demo) create(ctx context.Context) error {
+	d.say("Creating the secrets shop/db and shop/db-connection in AWS Secrets Manager.")
+	if err := d.putSecret(ctx, "shop/db", `{"password":"first-password"}`); err != nil {
+		return err
+	}
+	if err := d.putSecret(ctx, "shop/db-connection", `{"host":"db.example","port":5432}`); err != nil {
+		return err
+	}
+	d.say("Applying provider-aws/examples/secretsmanager.yaml:")
+	d.print(string(examples.SecretsManager))
+	if err := d.stack.Apply(ctx, examples.SecretsManager); err != nil {
+		return err
+	}
+	started := time.Now()
+	s, err := d.wait(ctx, func(s *corev1.Secret) bool { return string(s.Data["password"]) == "first-password" })
+	if err != nil {
+		return err
+	}
+	d.say("The Secret is there after %s. The ExternalSecret:", time.Since(started).Round(time.Millisecond))
+	es, err := d.synced(ctx)
+	if err != nil {
+		return err
+	}
+	if err := d.printYAML(es); err != nil {
+		return err
+	}
+	d.say("The Secret, owned by the ExternalSecret, so that it goes with it:")
+	return d.printYAML(s)
+}
+
+// rotate changes the value in AWS and waits for it.
+func (d *demo) rotate(ctx context.Context) error {
+	d.say("Rotating shop/db in AWS. The ExternalSecret is refreshed every five seconds.")
+	if err := d.putSecret(ctx, "shop/db", `{"password":"second-password"}`); err != nil {
+		return err
+	}
+	if _, err := d.wait(ctx, func(s *corev1.Secret) bool { return string(s.Data["password"]) == "second-password" }); err != nil {
+		return err
+	}
+	d.say("The Secret has the new password.")
+	return nil
+}
+
+// delete deletes the Secret and waits for its return.
+func (d *demo) delete(ctx context.Context) error {
+	d.say("Deleting the Secret by hand.")
+	s, err := d.wait(ctx, func(*corev1.Secret) bool { return true })
+	if err != nil {
+		return err
+	}
+	started := time.Now()
+	if err := d.stack.Admin.Delete(ctx, s); err != nil {
+		return err
+	}
+	if _, err := d.wait(ctx, func(now *corev1.Secret) bool { return now.UID != s.UID && len(now.Data) == len(s.Data) }); err != nil {
+		return err
+	}
+	d.say("It is back after %s.", time.Since(started).Round(time.Millisecond))
+	return nil
+}
+
+// stay leaves everything up to play with.
+func (d *demo) stay(ctx context.Context) error {
+	raw, err := d.stack.AdminKubeconfig()
+	if err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "direct-secrets-demo-")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	path := filepath.Join(dir, "kubeconfig")
+	if err := os.WriteFile(path, raw, 0o600); err != nil {
+		return err
+	}
+	d.say("Everything stays up until you press Ctrl-C. In another terminal:")
+	d.print("export KUBECONFIG=" + path + "\n" +
+		"kubectl get externalsecrets,awssecretsmanagers,secrets -n shop\n" +
+		"curl -X PUT --data '{\"password\":\"third\"}' " + d.stack.AWS.URL() + "/_control/secrets/shop/db\n")
+	<-ctx.Done()
+	return nil
+}
+
+// wait returns the Secret once it is as ok asks.
+func (d *demo) wait(ctx context.Context, ok func(*corev1.Secret) bool) (*corev1.Secret, error) {
+	s := &corev1.Secret{}
+	err := d.poll(ctx, "the Secret", func(ctx context.Context) (bool, error) {
+		err := d.stack.Admin.Get(ctx, example, s)
+		if kerrors.IsNotFound(err) {
+			return false, nil
+		}
+		return err == nil && ok(s), err
+	})
+	return s, err
+}
+
+// synced returns the ExternalSecret once it is Ready.
+func (d *demo) synced(ctx context.Context) (*v1alpha1.ExternalSecret, error) {
+	es := &v1alpha1.ExternalSecret{}
+	err := d.poll(ctx, "the ExternalSecret", func(ctx context.Context) (bool, error) {
+		err := d.stack.Admin.Get(ctx, example, es)
+		return meta.IsStatusConditionTrue(es.Status.Conditions, v1alpha1.ConditionReady), err
+	})
+	return es, err
+}
+
+func (d *demo) poll(ctx context.Context, what string, f func(context.Context) (bool, error)) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		ok, err := f(ctx)
+		if err != nil || ok {
+			return client.IgnoreNotFound(err)
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%s did not become as expected: %w", what, ctx.Err())
+		case <-tick.C:
+		}
+	}
+}
