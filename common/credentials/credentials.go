@@ -10,6 +10,7 @@ import (
 	kerrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
@@ -47,39 +48,41 @@ type Reader struct {
 	read   func(secret types.NamespacedName, resourceVersion string)
 }
 
-// NewReader returns a Reader that uses a live client. read is told of every Secret that was looked
-// up, with an empty resourceVersion if it does not exist.
+// NewReader returns a Reader that uses a live client. read is told of every Secret that the API
+// server has shown, with an empty resourceVersion if it does not exist.
 func NewReader(c client.Client, f Fence, read func(types.NamespacedName, string)) *Reader {
 	return &Reader{client: c, fence: f, read: read}
 }
 
 // SecretValue implements store.Credentials.
 func (r *Reader) SecretValue(ctx context.Context, sel v1alpha1.SecretKeySelector) ([]byte, error) {
-	ns, err := r.namespace(sel.Namespace, "Secret "+sel.Name)
+	ns, err := r.namespace(sel.Namespace, "Secret", sel.Name)
 	if err != nil {
 		return nil, err
 	}
 	var s corev1.Secret
 	err = r.client.Get(ctx, types.NamespacedName{Namespace: ns, Name: sel.Name}, &s)
-	r.read(types.NamespacedName{Namespace: ns, Name: sel.Name}, s.ResourceVersion)
+	if client.IgnoreNotFound(err) == nil {
+		r.read(types.NamespacedName{Namespace: ns, Name: sel.Name}, s.ResourceVersion)
+	}
 	switch {
 	case kerrors.IsNotFound(err):
 		return nil, store.NewError(store.Invalid, "auth: Secret %s/%s does not exist; create it or correct the reference", ns, sel.Name)
 	case kerrors.IsForbidden(err):
-		return nil, store.NewError(store.Denied, "auth: the operator may not read Secret %s/%s", ns, sel.Name)
+		return nil, store.NewError(store.Denied, "auth: the operator may not read Secret %s/%s; grant it get, list and watch on secrets there", ns, sel.Name)
 	case err != nil:
 		return nil, store.NewError(store.Unavailable, "auth: cannot read Secret %s/%s: %s", ns, sel.Name, kerrors.ReasonForError(err))
 	}
 	v, ok := s.Data[sel.Key]
 	if !ok || len(v) == 0 {
-		return nil, store.NewError(store.Invalid, "auth: Secret %s/%s has no value under key %q", ns, sel.Name, sel.Key)
+		return nil, store.NewError(store.Invalid, "auth: Secret %s/%s has no value under key %q; add it or correct the reference", ns, sel.Name, sel.Key)
 	}
 	return v, nil
 }
 
 // ServiceAccountToken implements store.Credentials.
 func (r *Reader) ServiceAccountToken(ctx context.Context, sel v1alpha1.ServiceAccountSelector, audiences ...string) (string, error) {
-	ns, err := r.namespace(sel.Namespace, "ServiceAccount "+sel.Name)
+	ns, err := r.namespace(sel.Namespace, "ServiceAccount", sel.Name)
 	if err != nil {
 		return "", err
 	}
@@ -115,14 +118,19 @@ func (r *Reader) Ambient() error {
 	return store.NewError(store.Invalid, "auth is not set, and the operator runs with --ambient-credentials=none; set auth")
 }
 
-func (r *Reader) namespace(named, what string) (string, error) {
+// namespace returns where to read, and an error for what is outside the fence or is no name at all.
+func (r *Reader) namespace(named, what, name string) (string, error) {
 	switch {
+	case len(validation.IsDNS1123Subdomain(name)) > 0:
+		return "", store.NewError(store.Invalid, "auth: %s name %q is not valid; correct the reference", what, name)
 	case r.fence.Cluster && named == "":
-		return "", store.NewError(store.Invalid, "auth: %s needs a namespace on a cluster Kind", what)
+		return "", store.NewError(store.Invalid, "auth: %s %s needs a namespace on a cluster Kind; set namespace", what, name)
+	case r.fence.Cluster && len(validation.IsDNS1123Label(named)) > 0:
+		return "", store.NewError(store.Invalid, "auth: the namespace %q of %s %s is not valid; correct the reference", named, what, name)
 	case r.fence.Cluster:
 		return named, nil
 	case named != "":
-		return "", store.NewError(store.Invalid, "auth: %s must not name a namespace: a namespaced store reads only beside itself; remove the namespace", what)
+		return "", store.NewError(store.Invalid, "auth: %s %s must not name a namespace: a namespaced store reads only beside itself; remove the namespace", what, name)
 	}
 	return r.fence.Namespace, nil
 }

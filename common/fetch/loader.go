@@ -2,6 +2,7 @@ package fetch
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -21,6 +22,9 @@ const (
 	busyFor = 500 * time.Millisecond
 )
 
+// sharedFor bounds the age of an answer that is shared.
+const sharedFor = time.Second
+
 // Options bound what a Loader does. The zero value has sensible defaults.
 type Options struct {
 	// CallTimeout is the deadline of one call to the provider, its retries included. Default 30s.
@@ -35,14 +39,25 @@ type Options struct {
 	MaxHeld int
 }
 
-// Busy remembers when requests last came together, at any store: objects that are created by the
+// Busy says whether requests are likely to come together, at any store: objects that are due by the
 // hundred are spread over many stores, and each store sees but a few of them.
-type Busy struct{ last atomic.Int64 }
+type Busy struct {
+	last   atomic.Int64
+	queued atomic.Pointer[func() int]
+}
+
+// Watch tells how many objects are due and have not asked yet; while there are any, more requests
+// are on their way.
+func (b *Busy) Watch(queued func() int) { b.queued.Store(&queued) }
 
 func (b *Busy) mark(now time.Time) { b.last.Store(now.UnixNano()) }
 
 func (b *Busy) is(now time.Time) bool {
-	return now.Sub(time.Unix(0, b.last.Load())) < busyFor
+	if now.Sub(time.Unix(0, b.last.Load())) < busyFor {
+		return true
+	}
+	queued := b.queued.Load()
+	return queued != nil && (*queued)() > 0
 }
 
 // A Connect makes the client of a Loader. It is called when the first secret is asked for.
@@ -57,7 +72,12 @@ type Loader struct {
 	mu      sync.Mutex
 	client  store.Client
 	dialing bool
+	// lent counts those who use the client by themselves.
+	lent    int
 	entries map[store.Ref]*entry
+	// answers are those that a reconcile has yet to take.
+	answers map[store.Ref]*answer
+	// urgent and normal hold the entries that were not sent yet, oldest first.
 	urgent  []*entry
 	normal  []*entry
 	calls   int
@@ -76,6 +96,15 @@ type entry struct {
 	tickets []*Ticket
 }
 
+// answer is a result that some tickets hold. Objects that are due together do not all ask before
+// the provider has answered the first; as long as one of them holds the answer, the others share it.
+type answer struct {
+	ref     store.Ref
+	result  store.Result
+	at      time.Time
+	holders int
+}
+
 // NewLoader returns a Loader that reads through the client that connect makes. kind is the store's
 // Kind, for metrics.
 func NewLoader(kind string, connect Connect, o Options) *Loader {
@@ -91,6 +120,7 @@ func NewLoader(kind string, connect Connect, o Options) *Loader {
 	return &Loader{
 		kind: kind, connect: connect, opts: o,
 		entries: map[store.Ref]*entry{},
+		answers: map[store.Ref]*answer{},
 		limit:   limiter{bucket: rate.NewLimiter(rate.Inf, 1)},
 	}
 }
@@ -109,7 +139,8 @@ const (
 )
 
 // Request asks for secrets. done is called once, from another goroutine, when every one of them has
-// its result; the caller then takes them from the Ticket. It never blocks.
+// its result; the caller then takes them from the Ticket. It is not called for a Ticket that was
+// dropped before. Request never blocks.
 func (l *Loader) Request(refs []store.Ref, u Urgency, done func()) *Ticket {
 	t := &Ticket{loader: l, results: make(map[store.Ref]store.Result, len(refs)), done: done}
 	l.mu.Lock()
@@ -131,6 +162,12 @@ func (l *Loader) Request(refs []store.Ref, u Urgency, done func()) *Ticket {
 }
 
 func (l *Loader) joinLocked(ref store.Ref, u Urgency, t *Ticket) {
+	if a := l.answers[ref]; a != nil && u != Fresh && time.Since(a.at) < sharedFor {
+		t.results[ref] = a.result
+		t.missing--
+		t.holdLocked(a)
+		return
+	}
 	e := l.entries[ref]
 	if e == nil || (e.sent && u == Fresh) {
 		// A sent entry that is replaced here still serves those who wait for it.
@@ -139,34 +176,58 @@ func (l *Loader) joinLocked(ref store.Ref, u Urgency, t *Ticket) {
 		l.queueLocked(e)
 	}
 	if u > Periodic && !e.urgent && !e.sent {
+		l.normal = slices.DeleteFunc(l.normal, func(x *entry) bool { return x == e })
 		e.urgent = true
-		l.urgent = append(l.urgent, e) // Its place in normal is passed over.
+		l.queueLocked(e)
 	}
 	e.tickets = append(e.tickets, t)
 }
 
+// queueLocked puts an entry in its queue. One that has become urgent meanwhile keeps its place in
+// time.
 func (l *Loader) queueLocked(e *entry) {
+	q := &l.normal
 	if e.urgent {
-		l.urgent = append(l.urgent, e)
-		return
+		q = &l.urgent
 	}
-	l.normal = append(l.normal, e)
+	i := len(*q)
+	for i > 0 && e.since.Before((*q)[i-1].since) {
+		i--
+	}
+	*q = slices.Insert(*q, i, e)
 }
 
-// Client returns the connected client, connecting first if need be.
-func (l *Loader) Client(ctx context.Context) (store.Client, error) {
+// Client returns the connected client, connecting first if need be. It returns when ctx ends even
+// if the provider's code does not. The client is not closed before ctx ends.
+func (l *Loader) Client(ctx context.Context) (c store.Client, err error) {
 	l.mu.Lock()
-	c := l.client
+	if c = l.client; c != nil {
+		l.lendLocked(ctx)
+	}
 	l.mu.Unlock()
 	if c != nil {
 		return c, nil
 	}
+	made := make(chan store.Client, 1)
+	err = within(ctx, func() error {
+		c, err := l.open(ctx)
+		made <- c
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return <-made, nil
+}
+
+func (l *Loader) open(ctx context.Context) (store.Client, error) {
 	c, err := l.connect(ctx)
 	if err != nil {
 		return nil, err
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.lendLocked(ctx)
 	if l.client != nil {
 		// Somebody else was faster.
 		go func() { _ = store.Close(c) }()
@@ -174,6 +235,16 @@ func (l *Loader) Client(ctx context.Context) (store.Client, error) {
 	}
 	l.client = c
 	return c, nil
+}
+
+func (l *Loader) lendLocked(ctx context.Context) {
+	l.lent++
+	context.AfterFunc(ctx, func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.lent--
+		l.closeIfIdleLocked()
+	})
 }
 
 // Retire lets requests under way finish, and closes the client after the last. New requests still
@@ -186,7 +257,7 @@ func (l *Loader) Retire() {
 }
 
 func (l *Loader) closeIfIdleLocked() {
-	if !l.retired || l.calls > 0 || len(l.entries) > 0 || l.client == nil {
+	if !l.retired || l.calls+l.lent+len(l.entries) > 0 || l.client == nil {
 		return
 	}
 	c := l.client

@@ -2,6 +2,7 @@ package fetch
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/direct-secrets/direct-secrets/common/store"
@@ -53,33 +54,15 @@ func (l *Loader) readyLocked(now time.Time) (time.Duration, bool) {
 	return 0, l.limit.take(now)
 }
 
-// waitingLocked returns since when the oldest request waits, and how many do. It drops entries that
-// were sent from another place in the queues.
-func (l *Loader) waitingLocked() (time.Time, int) {
-	l.urgent, l.normal = trim(l.urgent), trim(l.normal)
-	var first time.Time
-	count := 0
+// waitingLocked returns since when the oldest request waits, and how many do.
+func (l *Loader) waitingLocked() (first time.Time, count int) {
 	for _, q := range [][]*entry{l.urgent, l.normal} {
-		if len(q) == 0 {
-			continue
-		}
-		if first.IsZero() || q[0].since.Before(first) {
+		if len(q) > 0 && (count == 0 || q[0].since.Before(first)) {
 			first = q[0].since
 		}
 		count += len(q)
 	}
 	return first, count
-}
-
-func trim(q []*entry) []*entry {
-	for len(q) > 0 && q[0].sent {
-		q[0] = nil
-		q = q[1:]
-	}
-	if len(q) == 0 {
-		return nil
-	}
-	return q
 }
 
 // windowLocked is how long the first of count requests waits for more.
@@ -102,10 +85,8 @@ func (l *Loader) nextLocked() []*entry {
 			e := (*q)[0]
 			(*q)[0] = nil
 			*q = (*q)[1:]
-			if !e.sent {
-				e.sent = true
-				batch = append(batch, e)
-			}
+			e.sent = true
+			batch = append(batch, e)
 		}
 	}
 	if len(batch) > 1 {
@@ -141,7 +122,6 @@ func (l *Loader) call(c store.Client, batch []*entry) {
 	l.limit.learn(time.Now(), results)
 	finished := l.finishLocked(batch, results)
 	l.pumpLocked()
-	l.closeIfIdleLocked()
 	l.mu.Unlock()
 
 	for _, t := range finished {
@@ -158,7 +138,7 @@ func (l *Loader) dialLocked() {
 	go func() {
 		ctx, cancel := context.WithTimeout(context.Background(), l.opts.CallTimeout)
 		defer cancel()
-		err := within(ctx, func() error { _, err := l.Client(ctx); return err })
+		_, err := l.Client(ctx)
 
 		l.mu.Lock()
 		l.dialing = false
@@ -177,13 +157,15 @@ func (l *Loader) dialLocked() {
 // failWaitingLocked fails the requests in the queues for which which is true.
 func (l *Loader) failWaitingLocked(err error, which func(*entry) bool) []*Ticket {
 	var failed []*entry
-	for _, q := range [][]*entry{l.urgent, l.normal} {
-		for _, e := range q {
-			if !e.sent && which(e) {
-				e.sent = true
-				failed = append(failed, e)
+	for _, q := range []*[]*entry{&l.urgent, &l.normal} {
+		*q = slices.DeleteFunc(*q, func(e *entry) bool {
+			if !which(e) {
+				return false
 			}
-		}
+			e.sent = true
+			failed = append(failed, e)
+			return true
+		})
 	}
 	return l.finishLocked(failed, failAll(len(failed), err))
 }
@@ -228,13 +210,21 @@ func (l *Loader) finishLocked(batch []*entry, results []store.Result) []*Ticket 
 		if l.entries[e.ref] == e {
 			delete(l.entries, e.ref)
 		}
+		a := &answer{ref: e.ref, result: results[i], at: time.Now()}
 		for _, t := range e.tickets {
+			if !t.taken {
+				t.holdLocked(a)
+			}
 			if t.deliverLocked(e.ref, results[i]) {
 				finished = append(finished, t)
 			}
 		}
+		if a.holders > 0 {
+			l.answers[e.ref] = a
+		}
 		e.tickets = nil
 	}
+	l.closeIfIdleLocked()
 	return finished
 }
 

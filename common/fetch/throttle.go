@@ -66,6 +66,7 @@ func (m *limiter) learn(now time.Time, results []store.Result) {
 // returns when to look again.
 func (l *Loader) failHeldBackLocked(now time.Time, wait time.Duration) time.Duration {
 	err := store.NewError(store.Throttled, "held back because the provider asked to slow down")
+	err.RetryAfter = wait
 	finished := l.failWaitingLocked(err, func(e *entry) bool { return now.Sub(e.since) >= heldBackFor })
 	if len(finished) > 0 {
 		go func() {
@@ -74,5 +75,9 @@ func (l *Loader) failHeldBackLocked(now time.Time, wait time.Duration) time.Dura
 			}
 		}()
 	}
-	return min(wait, heldBackFor)
+	first, count := l.waitingLocked()
+	if count == 0 {
+		return 0
+	}
+	return min(wait, first.Add(heldBackFor).Sub(now))
 }

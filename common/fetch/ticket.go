@@ -6,6 +6,7 @@ import "github.com/direct-secrets/direct-secrets/common/store"
 type Ticket struct {
 	loader  *Loader
 	results map[store.Ref]store.Result
+	answers []*answer
 	missing int
 	taken   bool
 	done    func()
@@ -29,6 +30,7 @@ func (t *Ticket) Drop() {
 	defer t.loader.mu.Unlock()
 	if t.missing > 0 {
 		t.taken = true
+		t.letGoLocked()
 		return
 	}
 	t.releaseLocked()
@@ -38,8 +40,25 @@ func (t *Ticket) releaseLocked() {
 	if !t.taken {
 		t.taken = true
 		t.loader.held--
+		t.letGoLocked()
 		t.loader.pumpLocked()
 	}
+}
+
+// holdLocked keeps an answer for as long as the ticket is not taken.
+func (t *Ticket) holdLocked(a *answer) {
+	a.holders++
+	t.answers = append(t.answers, a)
+}
+
+// letGoLocked forgets the answers that nobody else holds.
+func (t *Ticket) letGoLocked() {
+	for _, a := range t.answers {
+		if a.holders--; a.holders == 0 && t.loader.answers[a.ref] == a {
+			delete(t.loader.answers, a.ref)
+		}
+	}
+	t.answers = nil
 }
 
 // deliverLocked hands one result over and reports whether it was the last.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"fmt"
 	"sync"
 	"testing"
 	"time"
@@ -251,4 +252,41 @@ func (e *env) wantReady(name, reason string) metav1.Condition {
 		return ""
 	})
 	return got
+}
+
+type corev1Secret = corev1.Secret
+
+// secretWith creates the Secret "credentials" with one key.
+func (e *env) secretWith(key, value string, change ...func(*corev1.Secret)) *corev1.Secret {
+	e.Helper()
+	s := &corev1.Secret{ObjectMeta: e.meta("credentials"), Data: map[string][]byte{key: []byte(value)}}
+	for _, f := range change {
+		f(s)
+	}
+	e.create(s)
+	return s
+}
+
+// configMap creates a ConfigMap and returns its uid.
+func (e *env) configMap(name string) types.UID {
+	e.Helper()
+	c := &corev1.ConfigMap{ObjectMeta: e.meta(name)}
+	e.create(c)
+	return c.UID
+}
+
+// wantStore waits until the Ready condition of a store has a reason.
+func (e *env) wantStore(name, reason string) {
+	e.Helper()
+	e.eventually(func() string {
+		s := &fakev1.FakeStore{}
+		if err := api.Get(e.ctx, types.NamespacedName{Namespace: e.ns, Name: name}, s); err != nil {
+			return err.Error()
+		}
+		c := meta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionReady)
+		if c == nil || c.Reason != reason {
+			return fmt.Sprintf("store %s is %+v, want %s", name, c, reason)
+		}
+		return ""
+	})
 }

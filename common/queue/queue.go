@@ -39,8 +39,9 @@ type Queue[T comparable] struct {
 	stop    chan struct{}
 	once    sync.Once
 
-	mu  sync.Mutex
-	due map[T]item
+	mu     sync.Mutex
+	due    map[T]item
+	active int
 }
 
 type item struct {
@@ -94,6 +95,7 @@ func (q *Queue[T]) GetWithPriority() (T, int, bool) {
 	i, priority, shutdown := q.PriorityQueue.GetWithPriority()
 	q.mu.Lock()
 	delete(q.due, i)
+	q.active++
 	q.mu.Unlock()
 	return i, priority, shutdown
 }
@@ -102,6 +104,22 @@ func (q *Queue[T]) GetWithPriority() (T, int, bool) {
 func (q *Queue[T]) Get() (T, bool) {
 	i, _, shutdown := q.GetWithPriority()
 	return i, shutdown
+}
+
+// Done implements workqueue.TypedInterface.
+func (q *Queue[T]) Done(i T) {
+	q.mu.Lock()
+	q.active--
+	q.mu.Unlock()
+	q.PriorityQueue.Done(i)
+}
+
+// Others returns how many items are due or being worked on, but for the one whose worker asks.
+func (q *Queue[T]) Others() int {
+	q.mu.Lock()
+	active := q.active
+	q.mu.Unlock()
+	return max(0, q.Len()+active-1)
 }
 
 // ShutDown implements workqueue.TypedInterface.

@@ -28,12 +28,17 @@ func classify(err error) error {
 		return err
 	case kerrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 		return ErrNamespaceTerminating
-	case kerrors.IsForbidden(err) && strings.Contains(err.Error(), "exceeded quota"):
+	case kerrors.IsForbidden(err) && (strings.Contains(err.Error(), "exceeded quota") || strings.Contains(err.Error(), "status unknown for quota")):
 		return &ForbiddenError{Message: "a ResourceQuota of the namespace allows no further Secret; raise it"}
 	case kerrors.IsForbidden(err):
 		return &ForbiddenError{Message: "the operator may not write Secrets in this namespace, or an admission policy refuses this one"}
 	case kerrors.IsInvalid(err), kerrors.IsBadRequest(err), kerrors.IsRequestEntityTooLargeError(err):
 		return store.NewError(store.Invalid, "Invalid: the API server rejects the Secret: %s", rejected(err))
+	}
+	var answer kerrors.APIStatus
+	if errors.As(err, &answer) {
+		// An admission webhook is free to quote the Secret in its message, with any code.
+		return errors.Errorf("the API server answers code %d (%s)", answer.Status().Code, answer.Status().Reason)
 	}
 	return err
 }

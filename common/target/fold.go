@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"slices"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 	corev1 "k8s.io/api/core/v1"
@@ -15,17 +16,23 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
+// unclaimed is the field manager under which the API server itself keeps what was there before it
+// kept managedFields (k8s.io/apimachinery/pkg/util/managedfields/internal).
+const unclaimed = "before-first-apply"
+
 // fold moves into our Apply entry what would stay behind otherwise: apply cannot remove a key that
 // another entry holds, too, not even with force. Those are the entry of our own create, and, where
 // the value is already the one we want, the keys that a person, a tool or a dead ExternalSecret
-// wrote. (Where the value differs, the forced apply takes the key alone.)
+// wrote. (Where the value differs, the forced apply takes the key alone.) It also finds a holder for
+// the keys and owners of others that no entry names, since an apply that drops the last key that is
+// held removes those with it.
 func (w *Writer) fold(ctx context.Context, live *corev1.Secret, d Desired, c Contest) (*corev1.Secret, error) {
 	manager := Manager(d.Mark.Name)
 	s := live.DeepCopy()
 	if err := csaupgrade.UpgradeManagedFields(s, sets.New(manager), manager); err != nil {
 		return nil, errors.New("cannot read the managedFields of the Secret")
 	}
-	entries, err := takeOver(s.ManagedFields, manager, d.held(live), c.dead)
+	entries, err := takeOver(s.ManagedFields, manager, d.held(live), present(live), c.dead)
 	if err != nil {
 		return nil, err
 	}
@@ -34,7 +41,7 @@ func (w *Writer) fold(ctx context.Context, live *corev1.Secret, d Desired, c Con
 	}
 	// Replacing the resourceVersion makes the API server compare it.
 	patch, err := json.Marshal([]map[string]any{
-		{"op": "replace", "path": "/metadata/managedFields", "value": entries},
+		{"op": "add", "path": "/metadata/managedFields", "value": entries},
 		{"op": "replace", "path": "/metadata/resourceVersion", "value": live.ResourceVersion},
 	})
 	if err != nil {
@@ -47,7 +54,8 @@ func (w *Writer) fold(ctx context.Context, live *corev1.Secret, d Desired, c Con
 	return out, nil
 }
 
-// held returns the paths that we want and that already have our value.
+// held returns the paths that are ours to take: what we want and what already has our value, and
+// the ownerReference that names us, wanted or not.
 func (d *Desired) held(live *corev1.Secret) *fieldpath.Set {
 	set := fieldpath.NewSet()
 	for k, v := range d.Data {
@@ -60,41 +68,82 @@ func (d *Desired) held(live *corev1.Secret) *fieldpath.Set {
 			set.Insert(fieldpath.MakePathOrDie("metadata", "labels", k))
 		}
 	}
+	for _, r := range live.OwnerReferences {
+		if r.UID != d.Mark.UID {
+			continue
+		}
+		set.Insert(ownerPath(r))
+		for _, f := range []string{"apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion"} {
+			set.Insert(append(ownerPath(r), fieldpath.PathElement{FieldName: &f}))
+		}
+	}
 	return set
 }
 
-// takeOver moves paths from the entries of others to our Apply entry. Entries of living
-// ExternalSecrets are left.
-func takeOver(entries []metav1.ManagedFieldsEntry, manager string, paths *fieldpath.Set, dead func(string) bool) ([]metav1.ManagedFieldsEntry, error) {
-	taken := fieldpath.NewSet()
+// present returns the paths of all keys and owners.
+func present(live *corev1.Secret) *fieldpath.Set {
+	set := fieldpath.NewSet()
+	for k := range live.Data {
+		set.Insert(fieldpath.MakePathOrDie("data", k))
+	}
+	for _, r := range live.OwnerReferences {
+		set.Insert(ownerPath(r))
+	}
+	return set
+}
+
+func ownerPath(r metav1.OwnerReference) fieldpath.Path {
+	return fieldpath.MakePathOrDie("metadata", "ownerReferences", fieldpath.KeyByFields("uid", string(r.UID)))
+}
+
+// takeOver moves the paths that are ours from the entries of others to our Apply entry. Entries of
+// living ExternalSecrets are left. Of all paths that are present, those that no entry holds are
+// given to us or to nobody in particular.
+func takeOver(entries []metav1.ManagedFieldsEntry, manager string, ours, all *fieldpath.Set, dead func(string) bool) ([]metav1.ManagedFieldsEntry, error) {
+	known, taken := fieldpath.NewSet(), fieldpath.NewSet()
 	var out []metav1.ManagedFieldsEntry
-	ours := -1
 	for _, e := range entries {
-		if e.Manager == manager && e.Operation == metav1.ManagedFieldsOperationApply && e.Subresource == "" {
-			ours = len(out)
-		} else if !OfExternalSecret(e.Manager) || dead(e.Manager) {
-			set := decode(e)
-			if common := set.Intersection(paths); !common.Empty() {
-				taken = taken.Union(common)
-				if err := encode(&e, set.Difference(common)); err != nil {
-					return nil, err
-				}
-			}
+		set := decode(e)
+		known = known.Union(set)
+		common := set.Intersection(ours)
+		if e.Manager == manager || common.Empty() || (OfExternalSecret(e.Manager) && !dead(e.Manager)) {
+			out = append(out, e)
+			continue
+		}
+		taken = taken.Union(common)
+		rest := set.Difference(common)
+		if rest.Empty() {
+			continue
+		}
+		if err := encode(&e, rest); err != nil {
+			return nil, err
 		}
 		out = append(out, e)
 	}
-	if taken.Empty() {
-		return out, nil
+	stray := all.Difference(known)
+	out, err := claim(out, manager, metav1.ManagedFieldsOperationApply, taken.Union(stray.Intersection(ours)))
+	if err != nil {
+		return nil, err
 	}
-	if ours < 0 {
+	return claim(out, unclaimed, metav1.ManagedFieldsOperationUpdate, stray.Difference(ours))
+}
+
+// claim adds paths to the entry of a manager, which is made if there is none.
+func claim(entries []metav1.ManagedFieldsEntry, manager string, op metav1.ManagedFieldsOperationType, paths *fieldpath.Set) ([]metav1.ManagedFieldsEntry, error) {
+	if paths.Empty() {
+		return entries, nil
+	}
+	i := slices.IndexFunc(entries, func(e metav1.ManagedFieldsEntry) bool {
+		return e.Manager == manager && e.Operation == op && e.Subresource == ""
+	})
+	if i < 0 {
 		now := metav1.Now()
-		ours = len(out)
-		out = append(out, metav1.ManagedFieldsEntry{
-			Manager: manager, Operation: metav1.ManagedFieldsOperationApply,
-			APIVersion: "v1", FieldsType: "FieldsV1", Time: &now,
+		i = len(entries)
+		entries = append(entries, metav1.ManagedFieldsEntry{
+			Manager: manager, Operation: op, APIVersion: "v1", FieldsType: "FieldsV1", Time: &now,
 		})
 	}
-	return out, encode(&out[ours], decode(out[ours]).Union(taken))
+	return entries, encode(&entries[i], decode(entries[i]).Union(paths))
 }
 
 func encode(e *metav1.ManagedFieldsEntry, set *fieldpath.Set) error {

@@ -44,7 +44,7 @@ func Reduce(m *metav1.PartialObjectMetadata) {
 	})
 	var own []metav1.ManagedFieldsEntry
 	for _, e := range m.ManagedFields {
-		if OfExternalSecret(e.Manager) {
+		if OfExternalSecret(e.Manager) && e.Subresource == "" {
 			own = append(own, metav1.ManagedFieldsEntry{Manager: e.Manager, Operation: e.Operation, FieldsV1: e.FieldsV1})
 		}
 	}

@@ -38,6 +38,9 @@ func (w *Writer) Get(ctx context.Context, key types.NamespacedName) (*corev1.Sec
 // Create creates the Secret with a POST, the only verb that cannot overwrite. An AlreadyExists
 // error means that a cache was behind: read live and decide again.
 func (w *Writer) Create(ctx context.Context, d Desired) (*corev1.Secret, error) {
+	if err := small(d.Data); err != nil {
+		return nil, err
+	}
 	s := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace:   d.Namespace,
@@ -58,7 +61,8 @@ func (w *Writer) Create(ctx context.Context, d Desired) (*corev1.Secret, error) 
 }
 
 // Contest says which field managers of other ExternalSecrets are dead, whose keys are taken over,
-// and which are older than the writer, to whom it yields keys. Both may be nil.
+// and which are older than the writer, to whom it yields the keys that both hold. Both may be nil:
+// then all others live, and are younger.
 type Contest struct {
 	Dead  func(manager string) bool
 	Older func(manager string) bool
@@ -66,37 +70,33 @@ type Contest struct {
 
 // Apply writes all keys to a Secret that was read live in the same reconcile; if it has changed
 // since, the error is a Conflict. Keys that persons and tools wrote are taken over, keys of other
-// living ExternalSecrets are not: where the values are equal, so that the API server sees no
-// conflict, the later object lets go. The names of keys that were yielded are returned.
+// living ExternalSecrets are not. Where two hold a key already, because they applied the equal value
+// and the API server saw no conflict, the later object lets go. The names of keys that were yielded
+// are returned.
 func (w *Writer) Apply(ctx context.Context, live *corev1.Secret, d Desired, c Contest) (*corev1.Secret, []string, error) {
-	if err := fits(live, d); err != nil {
-		return nil, nil, err
-	}
+	// Since the write is refused if anything has changed after the read, what the read shows of the
+	// holders is also what the answer will show.
+	manager := Manager(d.Mark.Name)
+	held := FieldsOf(live.ManagedFields, manager).Data
 	yielded := d.yield(func(key string) bool {
-		return slices.ContainsFunc(HoldersOf(live.ManagedFields, key, Manager(d.Mark.Name)), func(m string) bool {
-			return OfExternalSecret(m) && !c.dead(m)
+		shared := slices.Contains(held, key)
+		return slices.ContainsFunc(HoldersOf(live.ManagedFields, key, manager), func(m string) bool {
+			return OfExternalSecret(m) && !c.dead(m) && (!shared || c.older(m))
 		})
 	})
+	if err := fits(live, d, held); err != nil {
+		return nil, nil, err
+	}
 	live, err := w.fold(ctx, live, d, c)
 	if err != nil {
 		return nil, nil, err
 	}
 	live, err = w.apply(ctx, live, d)
-	if err != nil {
-		return nil, nil, err
-	}
-	// Somebody may have applied equal values between the read and the write; then both hold the key.
-	contested := d.yield(func(key string) bool {
-		return slices.ContainsFunc(HoldersOf(live.ManagedFields, key, Manager(d.Mark.Name)), c.older)
-	})
-	if len(contested) > 0 {
-		live, err = w.apply(ctx, live, d)
-	}
-	return live, append(yielded, contested...), err
+	return live, yielded, err
 }
 
 func (c Contest) dead(m string) bool  { return c.Dead != nil && c.Dead(m) }
-func (c Contest) older(m string) bool { return c.Older != nil && OfExternalSecret(m) && c.Older(m) }
+func (c Contest) older(m string) bool { return c.Older != nil && c.Older(m) }
 
 // yield drops the keys for which lost is true, and returns them.
 func (d *Desired) yield(lost func(key string) bool) []string {
@@ -163,18 +163,33 @@ func (w *Writer) apply(ctx context.Context, live *corev1.Secret, d Desired) (*co
 	return s, nil
 }
 
-// fits returns an error for what no write can change.
-func fits(live *corev1.Secret, d Desired) error {
+// fits returns an error for what no write can change. held are the keys that we hold now.
+func fits(live *corev1.Secret, d Desired, held []string) error {
 	if live.Type != d.Type {
 		return store.NewError(store.Invalid, "Invalid: the Secret has type %q and cannot get type %q; delete the Secret, it is created again with the new type", live.Type, d.Type)
 	}
-	if live.Immutable == nil || !*live.Immutable {
+	result := maps.Clone(live.Data)
+	if result == nil {
+		result = map[string][]byte{}
+	}
+	for _, k := range held {
+		delete(result, k)
+	}
+	maps.Copy(result, d.Data)
+	if live.Immutable != nil && *live.Immutable && !maps.EqualFunc(result, live.Data, bytes.Equal) {
+		return store.NewError(store.Invalid, "Invalid: the Secret is immutable; delete it, it is created again with the new values")
+	}
+	return small(result)
+}
+
+// small returns an error for more data than a Secret can hold.
+func small(data map[string][]byte) error {
+	size := 0
+	for _, v := range data {
+		size += len(v)
+	}
+	if size <= corev1.MaxSecretSize {
 		return nil
 	}
-	for k, v := range d.Data {
-		if !bytes.Equal(live.Data[k], v) {
-			return store.NewError(store.Invalid, "Invalid: the Secret is immutable; delete it, it is created again with the new values")
-		}
-	}
-	return nil
+	return store.NewError(store.Invalid, "Invalid: the Secret would hold %d bytes, and the API server takes at most %d; ask for fewer or smaller keys, or spread them over several ExternalSecrets", size, corev1.MaxSecretSize)
 }

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 )
 
 type subscription struct {
@@ -19,8 +20,11 @@ type observer struct {
 
 	mu     sync.Mutex
 	synced bool
-	seen   string
-	subs   map[any]*subscription
+	// seen is the resourceVersion of the object, empty if it is absent.
+	seen string
+	// at is the resourceVersion of the event or list that showed it.
+	at   string
+	subs map[any]*subscription
 }
 
 func (o *observer) subscribe(owner any, s *subscription) {
@@ -39,22 +43,28 @@ func (o *observer) unsubscribe(owner any) int {
 	return len(o.subs)
 }
 
-func (o *observer) see(resourceVersion string) {
+func (o *observer) see(seen, at string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.synced = true
-	o.seen = resourceVersion
+	o.synced, o.seen, o.at = true, seen, at
 	for _, s := range o.subs {
 		o.tellLocked(s)
 	}
 }
 
 func (o *observer) tellLocked(s *subscription) {
-	if s.known == o.seen {
+	if s.known == o.seen || o.behindLocked(s.known) {
 		return
 	}
 	s.known = o.seen
 	go s.changed()
+}
+
+// behindLocked reports whether the watch has not come as far yet as somebody has read, who would be
+// told what is not so any more. Versions that cannot be compared are believed to be new.
+func (o *observer) behindLocked(known string) bool {
+	c, err := resourceversion.CompareResourceVersion(o.at, known)
+	return err == nil && c < 0
 }
 
 // Add implements cache.Store.
@@ -66,23 +76,32 @@ func (o *observer) Update(obj any) error {
 	if err != nil {
 		return err
 	}
-	o.see(m.GetResourceVersion())
+	o.see(m.GetResourceVersion(), m.GetResourceVersion())
 	return nil
 }
 
-// Delete implements cache.Store.
-func (o *observer) Delete(any) error {
-	o.see("")
+// Delete implements cache.Store. What is deleted carries the resourceVersion of its deletion.
+func (o *observer) Delete(obj any) error {
+	m, err := meta.Accessor(obj)
+	if err != nil {
+		return err
+	}
+	o.see("", m.GetResourceVersion())
 	return nil
 }
 
 // Replace implements cache.Store.
-func (o *observer) Replace(list []any, _ string) error {
+func (o *observer) Replace(list []any, resourceVersion string) error {
 	if len(list) == 0 {
-		o.see("")
+		o.see("", resourceVersion)
 		return nil
 	}
-	return o.Update(list[0])
+	m, err := meta.Accessor(list[0])
+	if err != nil {
+		return err
+	}
+	o.see(m.GetResourceVersion(), resourceVersion)
+	return nil
 }
 
 // Resync implements cache.Store.

@@ -239,19 +239,22 @@ func until(ctx context.Context, f func() (bool, error)) error {
 	}
 }
 
-// allSynced waits until every ExternalSecret is in step.
+// allSynced waits until every object is in step.
 func allSynced(ctx context.Context, s *stack.Stack, objects []Object) error {
 	return until(ctx, func() (bool, error) {
 		var list v1alpha1.ExternalSecretList
 		if err := s.Admin.List(ctx, &list); err != nil {
 			return false, err
 		}
-		ready := 0
+		ready := map[types.NamespacedName]bool{}
 		for _, es := range list.Items {
-			if meta.IsStatusConditionTrue(es.Status.Conditions, v1alpha1.ConditionReady) {
-				ready++
+			ready[types.NamespacedName{Namespace: es.Namespace, Name: es.Name}] = meta.IsStatusConditionTrue(es.Status.Conditions, v1alpha1.ConditionReady)
+		}
+		for _, o := range objects {
+			if !ready[o.NamespacedName] {
+				return false, nil
 			}
 		}
-		return ready >= len(objects), nil
+		return true, nil
 	})
 }

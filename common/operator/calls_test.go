@@ -1,0 +1,342 @@
+package operator_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/operator"
+	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/store/fake"
+	fakev1 "github.com/direct-secrets/direct-secrets/common/store/fake/apis/v1alpha1"
+)
+
+var errBoom = errors.New("boom")
+
+// TestCalls counts the calls for objects that are there when the operator starts, and so are due
+// together.
+func TestCalls(t *testing.T) {
+	cases := map[string]struct {
+		why     string
+		objects int
+		change  func(i int, es *v1alpha1.ExternalSecret)
+		calls   int
+	}{
+		"Distinct": {
+			why:     "a hundred secrets fill five batches",
+			objects: 100,
+			change:  func(int, *v1alpha1.ExternalSecret) {},
+			calls:   5,
+		},
+		"Shared": {
+			why:     "a hundred objects on one secret are one read",
+			objects: 100,
+			change:  func(_ int, es *v1alpha1.ExternalSecret) { es.Spec.Data[0].RemoteRef.Key = "s-0" },
+			calls:   1,
+		},
+		"TenProperties": {
+			why:     "ten properties of one secret are one read",
+			objects: 1,
+			change: func(_ int, es *v1alpha1.ExternalSecret) {
+				es.Spec.Data = nil
+				for i := range 10 {
+					es.Spec.Data = append(es.Spec.Data, v1alpha1.DataEntry{
+						SecretKey: fmt.Sprintf("k%d", i),
+						RemoteRef: v1alpha1.RemoteRef{Key: "s-0", Property: "value"},
+					})
+				}
+			},
+			calls: 1,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			e := newIdleEnv(t)
+			for i := range tc.objects {
+				name := fmt.Sprintf("s-%d", i)
+				e.backend.Put(name, []byte(`{"value":"x"}`))
+				e.create(e.externalSecret(name, func(es *v1alpha1.ExternalSecret) { tc.change(i, es) }))
+			}
+			e.start()
+			for i := range tc.objects {
+				e.wantReady(fmt.Sprintf("s-%d", i), v1alpha1.ReasonSecretSynced)
+			}
+			if got := e.backend.Reads(); got != tc.calls {
+				t.Errorf("%s: %d calls, want %d", tc.why, got, tc.calls)
+			}
+		})
+	}
+}
+
+// TestRestartIsQuiet restarts an operator over fresh objects: it reads nothing and writes nothing.
+func TestRestartIsQuiet(t *testing.T) {
+	e := newEnv(t)
+	const n = 20
+	for i := range n {
+		name := fmt.Sprintf("s-%d", i)
+		e.backend.Put(name, []byte("x"))
+		e.create(e.externalSecret(name))
+	}
+	for i := range n {
+		e.wantReady(fmt.Sprintf("s-%d", i), v1alpha1.ReasonSecretSynced)
+	}
+	e.stop()
+	e.backend.Reset()
+	since := time.Now()
+	e.start()
+	// Once a new object is in step, the old ones, which the operator listed before, were looked at
+	// or are behind it in the queue; a second one, asked for at low priority, ends the wait.
+	e.backend.Put("last", []byte("x"))
+	last := e.externalSecret("last")
+	e.create(last)
+	e.wantReady("last", v1alpha1.ReasonSecretSynced)
+	for i := range n {
+		if got := e.backend.ReadsOf(fmt.Sprintf("s-%d", i)); got != 0 {
+			t.Errorf("s-%d was read %d times", i, got)
+		}
+	}
+	events, err := cluster.ReadAuditLog(since)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, ev := range events {
+		if ev.IsWrite() && ev.ObjectRef.Namespace == e.ns && strings.HasPrefix(ev.UserAgent, "direct-secrets/") && ev.ObjectRef.Name != "last" {
+			t.Errorf("write after a restart: %s %s %s", ev.Verb, ev.ObjectRef.Resource, ev.ObjectRef.Name)
+		}
+	}
+}
+
+// TestRefreshWritesNothing lets objects be refreshed many times while nothing changes.
+func TestRefreshWritesNothing(t *testing.T) {
+	e := newEnv(t)
+	e.backend.Put("db", []byte("x"))
+	e.create(e.externalSecret("db", func(es *v1alpha1.ExternalSecret) { es.Spec.RefreshInterval = "200ms" }))
+	e.wantReady("db", v1alpha1.ReasonSecretSynced)
+	since := time.Now()
+	if err := e.backend.Wait(e.ctx, e.backend.Reads()+10, fake.CallGetBatch); err != nil {
+		t.Fatal(err)
+	}
+	events, err := cluster.ReadAuditLog(since)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, ev := range events {
+		if ev.IsWrite() && ev.ObjectRef.Namespace == e.ns && strings.HasPrefix(ev.UserAgent, "direct-secrets/") {
+			t.Errorf("a refresh that found nothing new wrote: %s %s %s", ev.Verb, ev.ObjectRef.Resource, ev.ObjectRef.Name)
+		}
+	}
+}
+
+// TestHangingStores has one store that hangs and one that throttles, each with more objects than
+// there are workers, and objects on a healthy store that must not wait for them.
+func TestHangingStores(t *testing.T) {
+	e := newEnv(t, func(f *operator.Flags) { f.Concurrency = 4 })
+	hanging, throttled := e.server.Backend("hanging"), e.server.Backend("throttled")
+	e.create(e.store("hanging", "hanging"))
+	e.create(e.store("throttled", "throttled"))
+	hanging.Inject(fake.Fault{Call: fake.CallGetBatch, Hang: true})
+	throttled.Inject(fake.Fault{Call: fake.CallGetBatch, Err: store.NewError(store.Throttled, "slow down")})
+	for _, s := range []string{"hanging", "throttled"} {
+		for i := range 40 {
+			e.create(e.externalSecret(fmt.Sprintf("%s-%d", s, i), func(es *v1alpha1.ExternalSecret) { es.Spec.StoreRef.Name = s }))
+		}
+	}
+	if err := hanging.Wait(e.ctx, 1, fake.CallGetBatch); err != nil {
+		t.Fatal(err)
+	}
+	if err := throttled.Wait(e.ctx, 1, fake.CallGetBatch); err != nil {
+		t.Fatal(err)
+	}
+	e.backend.Put("db", []byte("x"))
+	e.create(e.externalSecret("db"))
+	e.wantReady("db", v1alpha1.ReasonSecretSynced)
+	e.wantReady("throttled-0", v1alpha1.ReasonSecretSyncedError)
+	e.wantReady("hanging-0", v1alpha1.ReasonSecretSyncedError)
+}
+
+// TestGate holds objects while their store is not ready, without a call to the provider.
+func TestGate(t *testing.T) {
+	e := newEnv(t)
+	gated := e.server.Backend("gated")
+	for i := range 5 {
+		gated.Put(fmt.Sprintf("s-%d", i), []byte("x"))
+	}
+	gated.SetPassword("right")
+	e.secretWith("password", "wrong")
+	e.create(e.store("gated", "gated", withAuth))
+	e.wantStore("gated", v1alpha1.ReasonStoreAuthFailed)
+	onGated := func(es *v1alpha1.ExternalSecret) { es.Spec.StoreRef.Name = "gated" }
+	// The first to be held shows that the operator has seen the status of the store.
+	e.create(e.externalSecret("s-0", onGated))
+	e.wantReady("s-0", v1alpha1.ReasonStoreNotReady)
+	gated.Reset()
+	for i := range 4 {
+		e.create(e.externalSecret(fmt.Sprintf("s-%d", i+1), onGated))
+	}
+	for i := range 5 {
+		e.wantReady(fmt.Sprintf("s-%d", i), v1alpha1.ReasonStoreNotReady)
+	}
+	if n := gated.Reads(); n != 0 {
+		t.Errorf("%d reads while the store is not ready", n)
+	}
+
+	s := e.secret("credentials")
+	update(e, s, func(s2 *corev1Secret) { s2.Data["password"] = []byte("right") })
+	e.wantStore("gated", v1alpha1.ReasonStoreValid)
+	for i := range 5 {
+		e.wantReady(fmt.Sprintf("s-%d", i), v1alpha1.ReasonSecretSynced)
+	}
+}
+
+func withAuth(s *fakev1.FakeStore) {
+	s.Spec.Auth = &fakev1.FakeAuth{SecretRef: v1alpha1.SecretKeySelector{Name: "credentials", Key: "password"}}
+}
+
+// TestRouting changes how the store is referred to.
+func TestRouting(t *testing.T) {
+	cases := map[string]struct {
+		why  string
+		ref  v1alpha1.StoreRef
+		ours bool
+	}{
+		"NoVersion":    {"the Kind alone is enough", v1alpha1.StoreRef{Kind: "FakeStore", Name: "store"}, true},
+		"Version":      {"group and version", v1alpha1.StoreRef{APIVersion: fakev1.GroupVersion.String(), Kind: "FakeStore", Name: "store"}, true},
+		"OtherVersion": {"a promotion to v1 breaks no reference", v1alpha1.StoreRef{APIVersion: fakev1.Group + "/v1", Kind: "FakeStore", Name: "store"}, true},
+		"ForeignGroup": {"the same Kind of another group is somebody else's", v1alpha1.StoreRef{APIVersion: "example.com/v1", Kind: "FakeStore", Name: "store"}, false},
+		"ForeignKind":  {"another module serves it", v1alpha1.StoreRef{Kind: "VaultKV", Name: "store"}, false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			e := newEnv(t)
+			e.backend.Put("db", []byte("x"))
+			e.backend.Put("marker", []byte("x"))
+			e.create(e.externalSecret("db", func(es *v1alpha1.ExternalSecret) { es.Spec.StoreRef = &tc.ref }))
+			// What comes later in the queue shows that this one was passed.
+			e.create(e.externalSecret("marker"))
+			e.wantReady("marker", v1alpha1.ReasonSecretSynced)
+			if tc.ours {
+				e.wantReady("db", v1alpha1.ReasonSecretSynced)
+				return
+			}
+			if es := e.get("db"); len(es.Status.Conditions) != 0 || e.secret("db") != nil {
+				t.Errorf("%s: a foreign object was touched: %+v", tc.why, es.Status)
+			}
+		})
+	}
+}
+
+// TestClass serves the stores of one class only.
+func TestClass(t *testing.T) {
+	e := newEnv(t, func(f *operator.Flags) { f.ControllerClass = "blue" })
+	e.backend.Put("db", []byte("x"))
+	e.backend.Put("other", []byte("x"))
+	e.create(e.store("blue", "main", func(s *fakev1.FakeStore) { s.Spec.Controller = "blue" }))
+	e.create(e.externalSecret("other"))
+	e.create(e.externalSecret("db", func(es *v1alpha1.ExternalSecret) { es.Spec.StoreRef.Name = "blue" }))
+	e.wantReady("db", v1alpha1.ReasonSecretSynced)
+	if es := e.get("other"); len(es.Status.Conditions) != 0 {
+		t.Errorf("an object of another class was touched: %+v", es.Status)
+	}
+}
+
+// TestSuspend touches nothing while suspended, and goes on after.
+func TestSuspend(t *testing.T) {
+	e := newEnv(t)
+	e.backend.Put("db", []byte("one"))
+	es := e.externalSecret("db")
+	e.create(es)
+	e.wantSecret("db", "value", "one")
+	e.wantReady("db", v1alpha1.ReasonSecretSynced)
+	before := e.secret("db")
+
+	update(e, es, func(es *v1alpha1.ExternalSecret) { es.Spec.Suspend = true })
+	if c := e.wantReady("db", v1alpha1.ReasonSuspended); c.Status != metav1.ConditionTrue {
+		t.Errorf("Ready is %s, want it to keep its value", c.Status)
+	}
+	e.backend.Put("db", []byte("two"))
+	update(e, es, func(es *v1alpha1.ExternalSecret) {
+		es.Annotations = map[string]string{v1alpha1.RefreshRequestAnnotation: "1"}
+	})
+	e.backend.Put("marker", []byte("x"))
+	e.create(e.externalSecret("marker"))
+	e.wantReady("marker", v1alpha1.ReasonSecretSynced)
+	e.wantUnchanged(before)
+
+	update(e, es, func(es *v1alpha1.ExternalSecret) { es.Spec.Suspend = false })
+	e.wantSecret("db", "value", "two")
+}
+
+// TestForeignOwner leaves a Secret alone that somebody else controls.
+func TestForeignOwner(t *testing.T) {
+	e := newEnv(t)
+	e.backend.Put("db", []byte("x"))
+	yes := true
+	foreign := e.secretWith("value", "theirs", func(s *corev1Secret) {
+		s.Name = "db"
+		s.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: "owner", UID: e.configMap("owner"), Controller: &yes}}
+	})
+	e.create(e.externalSecret("db"))
+	c := e.wantReady("db", v1alpha1.ReasonConflict)
+	if !strings.Contains(c.Message, `ConfigMap "owner"`) {
+		t.Errorf("message is %q", c.Message)
+	}
+	e.wantUnchanged(foreign)
+}
+
+// TestAdoption takes over a Secret that has no owner, and leaves its foreign keys.
+func TestAdoption(t *testing.T) {
+	e := newEnv(t)
+	e.backend.Put("db", []byte("new"))
+	e.secretWith("foreign", "keep", func(s *corev1Secret) {
+		s.Name = "db"
+		s.Data["value"] = []byte("old")
+	})
+	e.create(e.externalSecret("db"))
+	s := e.wantSecret("db", "value", "new")
+	if string(s.Data["foreign"]) != "keep" || len(s.OwnerReferences) != 1 {
+		t.Errorf("after adoption: %v, owners %v", s.Data, s.OwnerReferences)
+	}
+}
+
+// TestRivals has two objects with one target: the first keeps it.
+func TestRivals(t *testing.T) {
+	e := newEnv(t)
+	e.backend.Put("first", []byte("1"))
+	e.backend.Put("second", []byte("2"))
+	e.create(e.externalSecret("first", func(es *v1alpha1.ExternalSecret) { es.Spec.Target.Name = "shared" }))
+	before := e.wantSecret("shared", "value", "1")
+	e.create(e.externalSecret("second", func(es *v1alpha1.ExternalSecret) { es.Spec.Target.Name = "shared" }))
+	c := e.wantReady("second", v1alpha1.ReasonConflict)
+	if !strings.Contains(c.Message, "first") {
+		t.Errorf("message is %q", c.Message)
+	}
+	e.wantUnchanged(before)
+}
+
+// TestCleanupPolicy moves the ownerReference and nothing else.
+func TestCleanupPolicy(t *testing.T) {
+	e := newEnv(t)
+	e.backend.Put("db", []byte("x"))
+	es := e.externalSecret("db")
+	e.create(es)
+	before := e.wantSecret("db", "value", "x")
+	e.wantReady("db", v1alpha1.ReasonSecretSynced)
+	for _, step := range []struct {
+		policy v1alpha1.CleanupPolicy
+		owners int
+	}{{v1alpha1.CleanupNever, 0}, {v1alpha1.CleanupOnDelete, 1}} {
+		update(e, es, func(es *v1alpha1.ExternalSecret) { es.Spec.Target.CleanupPolicy = step.policy })
+		e.eventually(func() string {
+			s := e.secret("db")
+			if len(s.OwnerReferences) != step.owners || s.UID != before.UID || string(s.Data["value"]) != "x" {
+				return fmt.Sprintf("%s: owners %v, data %d", step.policy, s.OwnerReferences, len(s.Data))
+			}
+			return ""
+		})
+	}
+}

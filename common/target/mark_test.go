@@ -1,0 +1,179 @@
+package target_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/direct-secrets/direct-secrets/common/policy"
+	"github.com/direct-secrets/direct-secrets/common/target"
+)
+
+func TestNamesAreValid(t *testing.T) {
+	longest := strings.Repeat("a", 63) + "." + strings.Repeat("b", 63) + "." + strings.Repeat("c", 63) + "." + strings.Repeat("d", 61)
+	fits := strings.Repeat("e", 128-len("direct-secrets:"))
+	cases := map[string]struct {
+		reason  string
+		name    string
+		manager string // Empty if it is hashed.
+	}{
+		"Short":   {"The name shows in kubectl.", "db", "direct-secrets:db"},
+		"Fits":    {"128 characters are just allowed.", fits, "direct-secrets:" + fits},
+		"TooLong": {"One more is hashed.", fits + "e", ""},
+		"Longest": {"The longest name that an object can have is hashed.", longest, ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			m := target.Manager(tc.name)
+			if tc.manager != "" && m != tc.manager {
+				t.Errorf("\n%s\nManager(...): got %q, want %q", tc.reason, m, tc.manager)
+			}
+			if tc.manager == "" && (strings.Contains(m, tc.name) || m == target.Manager(tc.name+"x")) {
+				t.Errorf("\n%s\nManager(...): got %q, want a hash of the name", tc.reason, m)
+			}
+			if errs := metav1validation.ValidateFieldManager(m, field.NewPath("fieldManager")); len(errs) > 0 {
+				t.Error(errs)
+			}
+			if !target.OfExternalSecret(m) {
+				t.Errorf("OfExternalSecret(%q): got false", m)
+			}
+			for _, k := range []string{
+				target.MarkKey(tc.name), target.ManagedLabel("aws.direct-secrets.io"),
+				target.StoreLabel("aws.direct-secrets.io", "ClusterAWSSecretsManager", "", tc.name),
+			} {
+				if errs := validation.IsQualifiedName(k); len(errs) > 0 {
+					t.Errorf("%s: %v", k, errs)
+				}
+			}
+		})
+	}
+}
+
+// The longest name works from end to end.
+func TestLongestName(t *testing.T) {
+	e := newEnv(t)
+	name := strings.Repeat("n", 253)
+	o := e.object(name)
+	d := o.wants(name, "a", "1", "b", "1")
+	d.Labels[target.StoreLabel("g", "K", e.ns, name)] = "true"
+	d.Seal()
+	e.writes(owned(d, o.reference(true)))
+	e.writes(o.wants(name, "a", "2"))
+	s := e.wantData(name, map[string]string{"a": "2"})
+	if diff := cmp.Diff([]string{o.manager()}, holders(s, "a")); diff != "" {
+		t.Errorf("holders: -want, +got:\n%s", diff)
+	}
+	if got := target.Observe(s, name, module, alive); !got.Intact || got.Mark.Name != name {
+		t.Errorf("Observe(...): got %+v", got)
+	}
+}
+
+// Names that would be alike after a careless concatenation are not.
+func TestStoreLabelsDiffer(t *testing.T) {
+	seen := map[string][4]string{}
+	for _, s := range [][4]string{
+		{"g", "K", "ns", "n"}, {"g", "K", "", "n"}, {"g", "K", "n", "s"}, {"g", "ClusterK", "", "n"}, {"h", "K", "ns", "n"},
+	} {
+		l := target.StoreLabel(s[0], s[1], s[2], s[3])
+		if other, twice := seen[l]; twice {
+			t.Errorf("%v and %v have the same label", s, other)
+		}
+		seen[l] = s
+	}
+}
+
+func TestMarksDoNotCollide(t *testing.T) {
+	e := newEnv(t)
+	a, b, c := e.object("a"), e.object("b"), e.object("c")
+	e.writes(a.wants("db", "a", "1"))
+	e.writes(b.wants("db", "b", "1"))
+	e.writes(c.wants("db", "c", "1"))
+	e.writes(b.wants("db", "b", "2"))
+	e.updates("db", "kubectl", func(s *corev1.Secret) { s.Annotations["theirs"] = "x" })
+
+	s := e.wantData("db", map[string]string{"a": "1", "b": "2", "c": "1"})
+	want := map[string]policy.Mark{
+		"a": a.wants("db", "a", "1").Mark,
+		"b": b.wants("db", "b", "2").Mark,
+		"c": c.wants("db", "c", "1").Mark,
+	}
+	if diff := cmp.Diff(want, target.Marks(s.Annotations)); diff != "" {
+		t.Errorf("Marks(...): -want, +got:\n%s", diff)
+	}
+	for _, o := range []object{a, b, c} {
+		got := target.FieldsOf(s.ManagedFields, o.manager())
+		want := target.Fields{Data: []string{o.name}, Labels: []string{module + "/managed"}, Annotations: []string{target.MarkKey(o.name)}}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("FieldsOf(%s): -want, +got:\n%s", o.name, diff)
+		}
+		if !target.Observe(s, o.name, module, alive).Intact {
+			t.Errorf("%s is not intact", o.name)
+		}
+	}
+}
+
+func TestMarksPassesOver(t *testing.T) {
+	cases := map[string]struct {
+		reason      string
+		annotations map[string]string
+	}{
+		"None":         {"A Secret without annotations has no marks.", nil},
+		"Foreign":      {"Other annotations are no marks.", map[string]string{"example.com/es.x": `{"name":"x"}`}},
+		"NotJSON":      {"What cannot be read is no mark.", map[string]string{target.MarkKey("x"): "x"}},
+		"NotAnObject":  {"Nor is other JSON.", map[string]string{target.MarkKey("x"): `["x"]`}},
+		"OfAnotherKey": {"A mark that was copied to another key is none.", map[string]string{target.MarkKey("x"): `{"name":"y","uid":"1"}`}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(map[string]policy.Mark(nil), target.Marks(tc.annotations)); diff != "" {
+				t.Errorf("\n%s\nMarks(...): -want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestHash(t *testing.T) {
+	seal := func(uid types.UID, kind corev1.SecretType, pairs ...string) policy.Mark {
+		d := target.Desired{
+			Type: kind, Data: bytesOf(pairs...), Labels: map[string]string{"l": "true"},
+			Mark: policy.Mark{Name: "db", UID: uid, Generation: 1, Module: module},
+		}
+		d.Seal()
+		return d.Mark
+	}
+	base := seal("1", "Opaque", "a", "1", "b", "2")
+	cases := map[string]struct {
+		reason       string
+		mark         policy.Mark
+		hash, fields bool // Equal to those of base.
+	}{
+		"Same":         {"Equal input has an equal hash.", seal("1", "Opaque", "b", "2", "a", "1"), true, true},
+		"OtherUID":     {"Keyed with the uid: equal values in two Secrets do not show.", seal("2", "Opaque", "a", "1", "b", "2"), false, true},
+		"OtherType":    {"The type is covered.", seal("1", "kubernetes.io/tls", "a", "1", "b", "2"), false, true},
+		"OtherValue":   {"Every value is covered.", seal("1", "Opaque", "a", "1", "b", "3"), false, true},
+		"EmptyValue":   {"Also against none.", seal("1", "Opaque", "a", "1", "b", ""), false, true},
+		"OtherKey":     {"Every key is covered.", seal("1", "Opaque", "a", "1", "c", "2"), false, false},
+		"FewerKeys":    {"And their number.", seal("1", "Opaque", "a", "1"), false, false},
+		"MoreKeys":     {"And their number.", seal("1", "Opaque", "a", "1", "b", "2", "c", ""), false, false},
+		"Swapped":      {"A value belongs to its key.", seal("1", "Opaque", "a", "2", "b", "1"), false, true},
+		"Concatenated": {"Lengths are covered.", seal("1", "Opaque", "a", "1b2"), false, false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := tc.mark.Hash == base.Hash; got != tc.hash {
+				t.Errorf("\n%s\nhashes equal: got %v, want %v", tc.reason, got, tc.hash)
+			}
+			if got := tc.mark.Fields == base.Fields; got != tc.fields {
+				t.Errorf("\n%s\nhashes of the fields equal: got %v, want %v", tc.reason, got, tc.fields)
+			}
+		})
+	}
+}
+
+func alive(policy.Mark) bool { return true }
