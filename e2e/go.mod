@@ -6,6 +6,7 @@ require (
 	github.com/direct-secrets/direct-secrets/common v0.1.0
 	github.com/direct-secrets/direct-secrets/provider-aws v0.1.0
 	github.com/go-logr/logr v1.4.4
+	github.com/google/go-cmp v0.7.0
 	k8s.io/api v0.37.0
 	k8s.io/apimachinery v0.37.0
 	k8s.io/client-go v0.37.0

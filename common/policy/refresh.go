@@ -56,9 +56,9 @@ func RefreshDue(in RefreshInput) Why {
 		return First
 	case in.Failing && in.Generation == in.ObservedGeneration:
 		return Retry
-	case once:
+	case once && !in.Failing:
 		return NotDue
-	case changed:
+	case changed: // Also what is read once, if it failed: a corrected spec must be able to help.
 		return Changed
 	case in.Policy == v1alpha1.RefreshOnChange:
 		return NotDue

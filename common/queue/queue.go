@@ -122,11 +122,16 @@ func (q *Queue[T]) Others() int {
 	return max(0, q.Len()+active-1)
 }
 
-// ShutDown implements workqueue.TypedInterface.
+// ShutDown implements workqueue.TypedInterface. It may be called more than once.
 func (q *Queue[T]) ShutDown() {
-	q.once.Do(func() { close(q.stop) })
-	q.PriorityQueue.ShutDown()
+	q.once.Do(func() {
+		close(q.stop)
+		q.PriorityQueue.ShutDown()
+	})
 }
+
+// ShutDownWithDrain implements workqueue.TypedInterface. Like the queue below it does not drain.
+func (q *Queue[T]) ShutDownWithDrain() { q.ShutDown() }
 
 func (q *Queue[T]) note(i T, at time.Time) {
 	q.mu.Lock()

@@ -61,8 +61,8 @@ func NewPlan(es *v1alpha1.ExternalSecret) (Plan, error) {
 		return Plan{}, errors.New("spec: nothing to read; add an entry to data or dataFrom")
 	}
 	for i, e := range es.Spec.DataFrom {
-		if err := p.add(storeOfDataFrom(es, e), *e.Extract); err != nil {
-			return Plan{}, errors.Wrapf(err, "spec.dataFrom[%d].extract", i)
+		if err := p.add(storeOfDataFrom(es, e), "extract", *e.Extract); err != nil {
+			return Plan{}, errors.Wrapf(err, "spec.dataFrom[%d]", i)
 		}
 	}
 	seen := map[string]int{}
@@ -74,7 +74,7 @@ func NewPlan(es *v1alpha1.ExternalSecret) (Plan, error) {
 			return Plan{}, errors.Errorf("spec.data[%d].secretKey: %q is already filled by spec.data[%d]; remove one of them", i, e.SecretKey, j)
 		}
 		seen[e.SecretKey] = i
-		if err := p.add(storeOfData(es, e), e.RemoteRef); err != nil {
+		if err := p.add(storeOfData(es, e), "remoteRef", e.RemoteRef); err != nil {
 			return Plan{}, errors.Wrapf(err, "spec.data[%d]", i)
 		}
 	}
@@ -89,15 +89,16 @@ func TargetName(es *v1alpha1.ExternalSecret) string {
 	return es.Name
 }
 
-func (p *Plan) add(ref *v1alpha1.StoreRef, r v1alpha1.RemoteRef) error {
+// add adds what the field of an entry reads.
+func (p *Plan) add(ref *v1alpha1.StoreRef, field string, r v1alpha1.RemoteRef) error {
 	if ref == nil {
 		return errors.New("no store to read from; set spec.storeRef or sourceRef.storeRef")
 	}
 	if ref.Kind == "" || ref.Name == "" {
-		return errors.New("storeRef: kind and name must be set")
+		return errors.New("storeRef: kind or name is empty; set both")
 	}
 	if strings.TrimSpace(r.Key) == "" {
-		return errors.New("remoteRef.key is empty; name the remote secret")
+		return errors.Errorf("%s.key is empty; name the remote secret", field)
 	}
 	if s := (Source{Store: *ref, Ref: RefOf(r)}); !slices.Contains(p.Sources, s) {
 		p.Sources = append(p.Sources, s)

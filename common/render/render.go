@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/store"
@@ -37,8 +38,8 @@ func Render(es *v1alpha1.ExternalSecret, p Plan, values Values) (Output, error) 
 	}
 	out := Output{Data: r.data}
 	size := 0
-	for k, v := range r.data {
-		size += len(k) + len(v)
+	for _, v := range r.data {
+		size += len(v)
 	}
 	if size > corev1.MaxSecretSize {
 		return Output{}, store.NewError(store.Invalid, "Invalid: the values of Secret %q are %d bytes in all, and a Secret holds at most %d; read fewer or smaller values", p.Target, size, corev1.MaxSecretSize)
@@ -84,10 +85,10 @@ func (r *renderer) extract(field string, ref *v1alpha1.StoreRef, rr v1alpha1.Rem
 	for _, kv := range keys {
 		k := ConvertKey(kv.Key)
 		if other, twice := from[k]; twice {
-			r.fail(ref, rr, store.NewError(store.Invalid, "%s: the remote keys %q and %q both become the Secret key %q", field, other, kv.Key, k))
+			r.fail(ref, rr, store.NewError(store.Invalid, "%s: the remote keys %.64q and %.64q both become the Secret key %.64q", field, other, kv.Key, k))
 			return
 		}
-		if k == "" || k == "." || k == ".." || len(k) > 253 {
+		if len(validation.IsConfigMapKey(k)) > 0 {
 			r.fail(ref, rr, store.NewError(store.Invalid, "%s: the remote key %.64q cannot be a key of a Secret", field, kv.Key))
 			return
 		}

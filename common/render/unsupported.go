@@ -10,15 +10,25 @@ import (
 // nothing is ignored in silence.
 func unsupported(es *v1alpha1.ExternalSecret) error {
 	t := es.Spec.Target
+	switch es.Spec.RefreshPolicy {
+	case "", v1alpha1.RefreshPeriodic, v1alpha1.RefreshOnChange, v1alpha1.RefreshCreatedOnce:
+	default:
+		return notYet("spec.refreshPolicy: " + string(es.Spec.RefreshPolicy))
+	}
 	switch {
 	case t.CreationPolicy != "" && t.CreationPolicy != v1alpha1.CreateOwner:
 		return notYet("spec.target.creationPolicy: " + string(t.CreationPolicy))
 	case t.DeletionPolicy != "" && t.DeletionPolicy != v1alpha1.DeletionRetain:
 		return notYet("spec.target.deletionPolicy: " + string(t.DeletionPolicy))
+	case t.CleanupPolicy != "" && t.CleanupPolicy != v1alpha1.CleanupOnDelete && t.CleanupPolicy != v1alpha1.CleanupNever:
+		return notYet("spec.target.cleanupPolicy: " + string(t.CleanupPolicy))
 	case t.Immutable:
 		return notYet("spec.target.immutable")
-	case t.Template != nil:
-		return unsupportedTemplate(t.Template)
+	}
+	if t.Template != nil {
+		if err := unsupportedTemplate(t.Template); err != nil {
+			return err
+		}
 	}
 	for i, e := range es.Spec.Data {
 		if err := unsupportedRef(e.RemoteRef); err != nil {
@@ -66,12 +76,12 @@ func unsupportedDataFrom(e v1alpha1.DataFromEntry) error {
 
 func unsupportedRef(r v1alpha1.RemoteRef) error {
 	switch {
-	case r.MetadataPolicy == "Fetch":
-		return notYet("metadataPolicy: Fetch")
+	case r.MetadataPolicy != "" && r.MetadataPolicy != "None":
+		return notYet("metadataPolicy: " + r.MetadataPolicy)
 	case r.DecodingStrategy != "" && r.DecodingStrategy != "None":
 		return notYet("decodingStrategy: " + r.DecodingStrategy)
-	case r.ConversionStrategy == "Unicode":
-		return notYet("conversionStrategy: Unicode")
+	case r.ConversionStrategy != "" && r.ConversionStrategy != "Default":
+		return notYet("conversionStrategy: " + r.ConversionStrategy)
 	}
 	return nil
 }

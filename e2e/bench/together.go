@@ -71,9 +71,9 @@ func together(ctx context.Context, s *stack.Stack, prefix string, n, namespaces 
 	if _, err := seen.wait(ctx, objects); err != nil {
 		return 0, err
 	}
-	n := reads(s)
+	calls := reads(s)
 	// Objects whose status is not written when the operator stops are read once more by the next.
-	return n, allSynced(ctx, s, objects)
+	return calls, allSynced(ctx, s, objects)
 }
 
 func sameKey(es *v1alpha1.ExternalSecret) {

@@ -70,9 +70,16 @@ func (s *Stack) StartModule(ctx context.Context, module string, flags ...string)
 	return p, p.waitHealthy(ctx)
 }
 
-// Binary returns the path of a binary that `make build` built: beside this one, or in bin/ of the
-// checkout that the working directory is in.
+// BinEnv names the environment variable with the folder of the modules' binaries. Without it they
+// are looked for where `make build` puts them.
+const BinEnv = "DIRECT_SECRETS_BIN"
+
+// Binary returns the path of a module's binary: in the folder that BinEnv names, beside this
+// program, or in bin/ of the checkout that the working directory is in.
 func Binary(name string) (string, error) {
+	if dir := os.Getenv(BinEnv); dir != "" {
+		return filepath.Join(dir, name), nil
+	}
 	var tried []string
 	if self, err := os.Executable(); err == nil {
 		tried = append(tried, filepath.Join(filepath.Dir(self), name))
@@ -138,14 +145,21 @@ func (p *Process) Log() string {
 	return string(raw)
 }
 
+// Metrics returns the metrics page.
+func (p *Process) Metrics() (string, error) {
+	var page strings.Builder
+	err := get("http://"+p.metrics+"/metrics", &page)
+	return page.String(), err
+}
+
 // Metric returns the value of a metric; labels are as the metrics page writes them, for example
 // `name{label="x"}`. Absent is zero.
 func (p *Process) Metric(name string) (float64, error) {
-	var page strings.Builder
-	if err := get("http://"+p.metrics+"/metrics", &page); err != nil {
+	page, err := p.Metrics()
+	if err != nil {
 		return 0, err
 	}
-	for line := range strings.Lines(page.String()) {
+	for line := range strings.Lines(page) {
 		if v, ok := strings.CutPrefix(line, name+" "); ok {
 			return strconv.ParseFloat(strings.TrimSpace(v), 64)
 		}

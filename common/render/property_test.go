@@ -1,0 +1,236 @@
+package render
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/direct-secrets/direct-secrets/common/store"
+)
+
+// class returns the class of an error; empty for none.
+func class(err error) store.Class {
+	if err == nil {
+		return ""
+	}
+	return store.ClassOf(err)
+}
+
+const document = `{
+	"user": "ann", "empty": "", "port": 5432, "float": 1.50, "big": 12345678901234567890, "exp": 1e5,
+	"on": true, "off": false, "nothing": null, "quote": "a\"b\\c\n", "umlaut": "\u00e4ö😀", "schlüssel": "ü",
+	"db.password": "dotted", "db": {"password": "nested", "hosts": ["a", "b"], "deep": {"er": {"est": 1}}},
+	"list": [1, "two", {"three": 3}], "users": [{"n": "x", "p": 1}, {"n": "y", "p": 2}],
+	"@this": "at", "a|b": "pipe", "a*": "star", "#": "hash", "x\\y": "backslash", "esc\u0061ped": "unescaped", "!lit": "bang",
+	"{a}": "braces", "twice": 1, "twice": 2
+}`
+
+func TestProperty(t *testing.T) {
+	type want struct {
+		Value string
+		Class store.Class
+	}
+	cases := map[string]struct {
+		reason   string
+		data     string
+		property string
+		want     want
+	}{
+		"String":          {"A string comes without quotes.", document, "user", want{Value: "ann"}},
+		"EmptyString":     {"An empty string exists.", document, "empty", want{}},
+		"Escapes":         {"A string is unescaped.", document, "quote", want{Value: "a\"b\\c\n"}},
+		"Unicode":         {"A string is UTF-8.", document, "umlaut", want{Value: "äö😀"}},
+		"UnicodeKey":      {"A key may be any text.", document, "schlüssel", want{Value: "ü"}},
+		"Number":          {"A number is as it is written.", document, "port", want{Value: "5432"}},
+		"Float":           {"A number is as it is written.", document, "float", want{Value: "1.50"}},
+		"Exponent":        {"A number is as it is written.", document, "exp", want{Value: "1e5"}},
+		"BigNumber":       {"A number loses no digit.", document, "big", want{Value: "12345678901234567890"}},
+		"True":            {"A boolean is its JSON text.", document, "on", want{Value: "true"}},
+		"False":           {"A boolean is its JSON text.", document, "off", want{Value: "false"}},
+		"Null":            {"null exists, and is its JSON text.", document, "nothing", want{Value: "null"}},
+		"Dotted":          {"A key that is spelled like the property wins over the path.", document, "db.password", want{Value: "dotted"}},
+		"Nested":          {"Otherwise the property is a path.", document, "db.deep.er.est", want{Value: "1"}},
+		"Object":          {"An object is its JSON text.", document, "db.deep", want{Value: `{"er": {"est": 1}}`}},
+		"Array":           {"An array is its JSON text.", document, "list", want{Value: `[1, "two", {"three": 3}]`}},
+		"Element":         {"An element is named by its index.", document, "list.1", want{Value: "two"}},
+		"ElementOfObject": {"A path goes through arrays.", document, "list.2.three", want{Value: "3"}},
+		"Count":           {"The length of an array is a number.", document, "db.hosts.#", want{Value: "2"}},
+		"Query":           {"A query finds an element.", document, `users.#(n=="y").p`, want{Value: "2"}},
+		"QueryAll":        {"A query finds all elements.", document, `users.#.n`, want{Value: `["x","y"]`}},
+		"KeyLikeModifier": {"A key is no syntax.", document, "@this", want{Value: "at"}},
+		"KeyWithPipe":     {"A key is no syntax.", document, "a|b", want{Value: "pipe"}},
+		"KeyWithStar":     {"A key is no syntax.", document, "a*", want{Value: "star"}},
+		"KeyHash":         {"A key is no syntax.", document, "#", want{Value: "hash"}},
+		"KeyBackslash":    {"A key is no syntax.", document, `x\y`, want{Value: "backslash"}},
+		"KeyBraces":       {"A key is no syntax, also where that syntax is not served.", document, "{a}", want{Value: "braces"}},
+		"KeyBang":         {"A key is no syntax, also where that syntax is not served.", document, "!lit", want{Value: "bang"}},
+		"KeyEscaped":      {"A key is compared by its text, not by its spelling.", document, "escaped", want{Value: "unescaped"}},
+		"KeyTwice":        {"Of two equal keys the first counts.", document, "twice", want{Value: "1"}},
+		"Modifier":        {"Modifiers that cannot grow are served.", `{"a":[1,2]}`, "a.@reverse", want{Value: "[2,1]"}},
+		"ModifierChain":   {"Modifiers that cannot grow are served.", `{"a": 1}`, "@this|@ugly", want{Value: `{"a":1}`}},
+		"FromString":      {"JSON inside a string can be read.", `{"a":"{\"b\":1}"}`, "a.@fromstr.b", want{Value: "1"}},
+		"TopLevelArray":   {"The document may be an array.", `["x"]`, "0", want{Value: "x"}},
+
+		"Missing":         {"A property that is not there is NotFound.", document, "password", want{Class: store.NotFound}},
+		"MissingNested":   {"A property that is not there is NotFound.", document, "db.user", want{Class: store.NotFound}},
+		"MissingElement":  {"An index beyond the end is NotFound.", document, "list.3", want{Class: store.NotFound}},
+		"ThroughScalar":   {"A scalar has no properties.", document, "user.name", want{Class: store.NotFound}},
+		"OfScalar":        {"A document that is a scalar has no properties.", `"text"`, "a", want{Class: store.NotFound}},
+		"UnknownModifier": {"An unknown modifier finds nothing.", document, "@boom", want{Class: store.NotFound}},
+		"NotJSON":         {"What is not JSON has no properties; a person must look.", "user=ann", "user", want{Class: store.Invalid}},
+		"Empty":           {"Nothing is not JSON.", "", "user", want{Class: store.Invalid}},
+		"TruncatedJSON":   {"Half a document is not JSON, whatever it begins with.", `{"user":"ann","pass`, "user", want{Class: store.Invalid}},
+		"TwoDocuments":    {"Two documents are not JSON.", `{"user":"ann"}{"user":"bob"}`, "user", want{Class: store.Invalid}},
+		"Endless":         {"What is nested without end is refused before it eats the stack.", strings.Repeat("[", 500000) + strings.Repeat("]", 500000), "0", want{Class: store.Invalid}},
+		"Escalation":      {"A path that doubles the value with every step is refused.", document, strings.Repeat("@tostr|", 40) + "@this", want{Class: store.Invalid}},
+		"Pretty":          {"Indentation of the user's choice is refused.", document, `@pretty:{"indent":"          "}`, want{Class: store.Invalid}},
+		"Group":           {"Every value once for every key is refused.", document, "db.@group", want{Class: store.Invalid}},
+		"Dig":             {"A search through all levels is refused.", document, "@dig:est", want{Class: store.Invalid}},
+		"Together":        {"A document put together from several paths is refused.", document, "[db,db]|[0,0,0]", want{Class: store.Invalid}},
+		"TogetherNested":  {"Also further down.", document, "db.{hosts,deep}", want{Class: store.Invalid}},
+		"TogetherInQuery": {"Also inside a query.", document, `users.#( [n,n]=="x")`, want{Class: store.Invalid}},
+		"TogetherInOld":   {"Also inside a query in the older syntax.", document, `users.#[[n,n]=="x"]`, want{Class: store.Invalid}},
+		"Literal":         {"A literal is not read from the secret.", document, `!"made up"`, want{Class: store.Invalid}},
+		"LiteralEach":     {"Nor once for each element.", document, `list.#.!"made up"`, want{Class: store.Invalid}},
+		"LongPath":        {"A path of more than 512 characters is refused.", document, strings.Repeat("a.", 257), want{Class: store.Invalid}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			v, err := Property([]byte(tc.data), tc.property)
+			if diff := cmp.Diff(tc.want, want{string(v), class(err)}); diff != "" {
+				t.Errorf("\n%s\nProperty(%.60q): -want, +got:\n%s\nerror: %v", tc.reason, tc.property, diff, err)
+			}
+			if err != nil && len(err.Error()) > 400 {
+				t.Errorf("\n%s\na message of %d bytes, want a short one", tc.reason, len(err.Error()))
+			}
+		})
+	}
+}
+
+func TestExtract(t *testing.T) {
+	type kv struct{ Key, Value string }
+	type want struct {
+		Members []kv
+		Class   store.Class
+	}
+	cases := map[string]struct {
+		reason string
+		data   string
+		want   want
+	}{
+		"Object":    {"Members come in their order, each as Property would yield it.", `{"b":"x","a":1,"c":null,"d":{"e":[1, 2]},"f":true}`, want{Members: []kv{{"b", "x"}, {"a", "1"}, {"c", "null"}, {"d", `{"e":[1, 2]}`}, {"f", "true"}}}},
+		"Escapes":   {"Keys and strings are unescaped.", `{"\u0061.b":"\"x\""}`, want{Members: []kv{{"a.b", `"x"`}}}},
+		"Empty":     {"An empty object holds nothing.", ` {} `, want{}},
+		"Twice":     {"A key that comes twice is told twice.", `{"a":1,"a":2}`, want{Members: []kv{{"a", "1"}, {"a", "2"}}}},
+		"Array":     {"An array has no keys.", `[1]`, want{Class: store.Invalid}},
+		"String":    {"A string has no keys.", `"a"`, want{Class: store.Invalid}},
+		"Null":      {"null has no keys.", `null`, want{Class: store.Invalid}},
+		"NotJSON":   {"What is not JSON has no keys.", `a=b`, want{Class: store.Invalid}},
+		"Truncated": {"Half an object is not JSON: none of its keys count.", `{"a":1,"b":`, want{Class: store.Invalid}},
+		"Endless":   {"What is nested without end is refused before it eats the stack.", `{"a":` + strings.Repeat("[", 500000) + strings.Repeat("]", 500000) + "}", want{Class: store.Invalid}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			members, err := Extract([]byte(tc.data))
+			got := want{Class: class(err)}
+			for _, m := range members {
+				got.Members = append(got.Members, kv{m.Key, string(m.Value)})
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("\n%s\nExtract(): -want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestConvertKey(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		key    string
+		want   string
+	}{
+		"Valid":   {"What a Secret key may hold stays.", "Az09-_.", "Az09-_."},
+		"Slash":   {"Everything else becomes an underscore.", "a/b c:d", "a_b_c_d"},
+		"Unicode": {"One character becomes one underscore.", "aä😀", "a__"},
+		"Invalid": {"A byte that is no text becomes one underscore.", "a\xff", "a_"},
+		"Empty":   {"Nothing stays nothing.", "", ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, ConvertKey(tc.key)); diff != "" {
+				t.Errorf("\n%s\nConvertKey(): -want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func FuzzProperty(f *testing.F) {
+	for _, p := range []string{
+		"user", "db.password", "list.#", "users.#(n==\"x\")#.p", "..#", "..0.user", "@this|@ugly", "@keys|0", "a.@flatten:{\"deep\":true}",
+		"#(#(#", "@", "\\", "a\\", "#.#.#", "*.*?", "!", "@fromstr", "#[n=\"x\"]", "|||", "users.#(n%\"*\").p", "users|@join:{\"preserve\":true}", "#.@values|#.@values",
+	} {
+		f.Add([]byte(document), p)
+		f.Add([]byte(`["a",[1,{"b":null}],"\ud800"]`), p)
+	}
+	f.Fuzz(func(t *testing.T, data []byte, property string) {
+		v, err := Property(data, property)
+		switch class(err) {
+		case "":
+			if limit := 64 * (len(data) + len(property) + 16); len(v) > limit {
+				t.Errorf("Property(%q, %q): %d bytes, want at most %d", data, property, len(v), limit)
+			}
+		case store.Invalid, store.NotFound:
+			if v != nil {
+				t.Errorf("Property(%q, %q): a value beside an error", data, property)
+			}
+		default:
+			t.Errorf("Property(%q, %q): class %s", data, property, class(err))
+		}
+	})
+}
+
+func FuzzExtract(f *testing.F) {
+	for _, d := range []string{document, `{}`, `[]`, `{"a":{"a":1}}`, `{"\ud800":"\udc00"}`, `{"a":1,"a":"2"}`, "{\"\xff\":\"\xff\"}", `{"":0}`} {
+		f.Add([]byte(d))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		members, err := Extract(data)
+		if err != nil {
+			if members != nil || class(err) != store.Invalid {
+				t.Errorf("Extract(%q): %d members beside an error of class %s", data, len(members), class(err))
+			}
+			return
+		}
+		seen := map[string]bool{}
+		for _, m := range members {
+			if seen[m.Key] {
+				continue
+			}
+			seen[m.Key] = true
+			v, err := Property(data, m.Key)
+			if err != nil || !bytes.Equal(v, m.Value) {
+				t.Errorf("Extract(%q) has %q: %q, and Property yields %q, %v", data, m.Key, m.Value, v, err)
+			}
+		}
+	})
+}
+
+func FuzzConvertKey(f *testing.F) {
+	for _, k := range []string{"", "a", "a/b", "..", "ä", "\xff", strings.Repeat("a", 300)} {
+		f.Add(k)
+	}
+	f.Fuzz(func(t *testing.T, key string) {
+		got := ConvertKey(key)
+		if utf8.RuneCountInString(got) != utf8.RuneCountInString(key) || ConvertKey(got) != got {
+			t.Errorf("ConvertKey(%q): %q", key, got)
+		}
+		// A letter in front and a bounded length leave only the characters to complain about.
+		if msgs := validation.IsConfigMapKey("a" + got[:min(len(got), 250)]); len(msgs) > 0 {
+			t.Errorf("ConvertKey(%q): %q is no key of a Secret: %v", key, got, msgs)
+		}
+	})
+}

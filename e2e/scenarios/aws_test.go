@@ -1,0 +1,270 @@
+package scenarios
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	eventsv1 "k8s.io/api/events/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/e2e/stack"
+	awsv1 "github.com/direct-secrets/direct-secrets/provider-aws/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/provider-aws/emulator"
+	"github.com/direct-secrets/direct-secrets/provider-aws/examples"
+)
+
+// namespace makes a namespace with a store over the emulator. Retries are few and short.
+func namespace(t *testing.T, name string) string {
+	t.Helper()
+	must(t, shared.CreateNamespace(t.Context(), name))
+	must(t, shared.AWSStore(t.Context(), name, "store", func(s *awsv1.AWSSecretsManager) {
+		retries := int32(1)
+		s.Spec.RetrySettings = &v1alpha1.RetrySettings{MaxRetries: &retries, RetryInterval: "10ms"}
+	}))
+	return name
+}
+
+// TestExample applies the example that the README and the demo show.
+func TestExample(t *testing.T) {
+	t.Parallel()
+	shared.AWS.Put("shop/db", []byte(`{"password":"first"}`))
+	shared.AWS.Put("shop/db-connection", []byte(`{"host":"db.example","port":5432}`))
+	must(t, shared.Apply(t.Context(), examples.SecretsManager))
+	start(t, "shop")
+	s := wantValue(t, "shop", "db", "password", "first")
+	want := map[string][]byte{"password": []byte("first"), "host": []byte("db.example"), "port": []byte("5432")}
+	if diff := cmp.Diff(want, s.Data); diff != "" {
+		t.Errorf("data: -want, +got:\n%s", diff)
+	}
+	wantReady(t, "shop", "db", v1alpha1.ReasonSecretSynced)
+
+	shared.AWS.Put("shop/db", []byte(`{"password":"second"}`))
+	wantValue(t, "shop", "db", "password", "second")
+
+	must(t, shared.Admin.Delete(t.Context(), s))
+	eventually(t, func() string {
+		if again := getSecret(t, "shop", "db"); again == nil || again.UID == s.UID {
+			return "the Secret has not returned"
+		}
+		return ""
+	})
+}
+
+// TestFaults damages what AWS answers about one of two secrets, or about the call as a whole: no
+// key changes, and the condition says which and why.
+func TestFaults(t *testing.T) {
+	cases := map[string]struct {
+		why     string
+		fault   func(key string) emulator.Fault
+		message []string
+	}{
+		"Denied": {
+			why: "one entry is denied",
+			fault: func(key string) emulator.Fault {
+				return emulator.Fault{SecretID: key, Entry: true, Code: "AccessDeniedException", Message: "not authorized"}
+			},
+			message: []string{"Denied: ", "KEY"},
+		},
+		"KMS": {
+			why: "one entry cannot be decrypted",
+			fault: func(key string) emulator.Fault {
+				f := emulator.DecryptionFailed(key)
+				f.Entry = true
+				return f
+			},
+			message: []string{"Denied: ", "KEY", "KMS"},
+		},
+		"TruncatedPage": {
+			why:     "a page that ends early without a word",
+			fault:   func(string) emulator.Fault { return emulator.Fault{Page: emulator.PageCut, KeepEntries: 1} },
+			message: []string{"Unavailable: "},
+		},
+		"LostPage": {
+			why:     "a next page that does not have the rest",
+			fault:   func(string) emulator.Fault { return emulator.Fault{Page: emulator.PageLost, KeepEntries: 1} },
+			message: []string{"Unavailable: "},
+		},
+		"TruncatedBody": {
+			why:     "half of the answer",
+			fault:   func(string) emulator.Fault { return emulator.Fault{Body: emulator.BodyTruncated} },
+			message: []string{"Unavailable: "},
+		},
+		"TooManyRequests": {
+			why:     "429 to everything",
+			fault:   func(string) emulator.Fault { return emulator.Fault{Status: 429} },
+			message: []string{"Throttled: "},
+		},
+		"InternalError": {
+			why:     "500 to everything",
+			fault:   func(string) emulator.Fault { return emulator.Fault{Status: 500} },
+			message: []string{"Unavailable: "},
+		},
+		"Hang": {
+			why:     "no answer at all",
+			fault:   func(string) emulator.Fault { return emulator.Fault{Hang: true} },
+			message: []string{"Unavailable: "},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ns := namespace(t, "faults-"+strings.ToLower(name))
+			a, b := ns+"/a", ns+"/b"
+			shared.AWS.Put(a, []byte("a-one"))
+			shared.AWS.Put(b, []byte("b-one"))
+			start(t, ns, "--provider-timeout=3s")
+			must(t, shared.Admin.Create(t.Context(), pair(ns, "pair", a, b)))
+			wantValue(t, ns, "pair", "b", "b-one")
+			wantReady(t, ns, "pair", v1alpha1.ReasonSecretSynced)
+			before := getSecret(t, ns, "pair")
+
+			// Only calls about these secrets are affected, so that the tests do not disturb each other.
+			f := tc.fault(b)
+			f.SecretID = b
+			remove := shared.AWS.Inject(f)
+			defer remove()
+			// The other secret changes, so that a write in spite of the fault would show.
+			shared.AWS.Put(a, []byte("a-two"))
+			refresh(t, ns, "pair", "1")
+			c := wantReady(t, ns, "pair", v1alpha1.ReasonSecretSyncedError)
+			for _, part := range append(tc.message, `AWSSecretsManager "store"`) {
+				if part = strings.ReplaceAll(part, "KEY", b); !strings.Contains(c.Message, part) {
+					t.Errorf("%s: message %q does not contain %q", tc.why, c.Message, part)
+				}
+			}
+			if diff := cmp.Diff(before, getSecret(t, ns, "pair")); diff != "" {
+				t.Errorf("%s: the Secret changed: -before, +now:\n%s", tc.why, diff)
+			}
+			remove()
+			wantValue(t, ns, "pair", "a", "a-two")
+			wantReady(t, ns, "pair", v1alpha1.ReasonSecretSynced)
+		})
+	}
+}
+
+// TestKill kills the operator at random moments while it syncs; after its return all are right.
+func TestKill(t *testing.T) {
+	t.Parallel()
+	ns := namespace(t, "kill")
+	const n = 200
+	created := make(chan error, 1)
+	go func() {
+		for i := range n {
+			key := fmt.Sprintf("kill/%d", i)
+			shared.AWS.Put(key, fmt.Appendf(nil, "value-%d", i))
+			if err := shared.Admin.Create(t.Context(), pair(ns, fmt.Sprintf("es-%d", i), key, key)); err != nil {
+				created <- err
+				return
+			}
+		}
+		created <- nil
+	}()
+	for range 4 {
+		p, err := shared.StartModule(t.Context(), stack.ProviderAWS, "--namespaces="+ns, "--leader-elect=false")
+		must(t, err)
+		after := time.NewTimer(rand.N(700 * time.Millisecond))
+		<-after.C // The moment is what is random here; nothing is waited for.
+		must(t, p.Kill())
+	}
+	must(t, <-created)
+	start(t, ns)
+	for i := range n {
+		s := wantValue(t, ns, fmt.Sprintf("es-%d", i), "b", fmt.Sprintf("value-%d", i))
+		if len(s.Data) != 2 || len(s.OwnerReferences) != 1 {
+			t.Errorf("Secret %s: %d keys, owners %v", s.Name, len(s.Data), s.OwnerReferences)
+		}
+		wantReady(t, ns, s.Name, v1alpha1.ReasonSecretSynced)
+	}
+}
+
+// TestNoLeak plants values and looks for them in everything that the operator shows.
+func TestNoLeak(t *testing.T) {
+	t.Parallel()
+	ns := namespace(t, "leak")
+	canaries := []string{"canary-plain-4711", "canary-json-4712", "canary-wrong-4713"}
+	shared.AWS.Put("leak/plain", []byte(canaries[0]))
+	shared.AWS.Put("leak/json", fmt.Appendf(nil, `{"password":%q}`, canaries[1]))
+	shared.AWS.Put("leak/wrong", fmt.Appendf(nil, `{"password":%q`, canaries[2]))
+	p := start(t, ns)
+	must(t, shared.Admin.Create(t.Context(), pair(ns, "good", "leak/plain", "leak/json")))
+	wantValue(t, ns, "good", "a", canaries[0])
+	broken := pair(ns, "broken", "leak/plain", "leak/wrong")
+	broken.Spec.Data[0].RemoteRef.Property = "nothing"
+	broken.Spec.Data[1].RemoteRef.Property = "password"
+	must(t, shared.Admin.Create(t.Context(), broken))
+	wantReady(t, ns, "broken", v1alpha1.ReasonSecretSyncedError)
+	shared.AWS.Inject(emulator.Fault{SecretID: "leak/json", Body: emulator.BodyTruncated})
+	refresh(t, ns, "good", "1")
+	wantReady(t, ns, "good", v1alpha1.ReasonSecretSyncedError)
+
+	metrics, err := p.Metrics()
+	must(t, err)
+	shown := map[string]string{"log": p.Log(), "metrics": metrics}
+	var objects v1alpha1.ExternalSecretList
+	must(t, shared.Admin.List(t.Context(), &objects, client.InNamespace(ns)))
+	shown["ExternalSecrets"] = fmt.Sprintf("%+v", objects)
+	eventually(t, func() string {
+		var events eventsv1.EventList
+		must(t, shared.Admin.List(t.Context(), &events, client.InNamespace(ns)))
+		shown["events"] = fmt.Sprintf("%+v", events)
+		if len(events.Items) < 2 {
+			return "events of two failures"
+		}
+		return ""
+	})
+	for _, s := range []string{"good"} {
+		secret := getSecret(t, ns, s)
+		shown["metadata of Secret "+s] = fmt.Sprintf("%+v", secret.ObjectMeta)
+	}
+	for where, text := range shown {
+		for _, c := range canaries {
+			if strings.Contains(text, c) {
+				t.Errorf("%s shows the value %s", where, c)
+			}
+		}
+		if text == "" {
+			t.Errorf("%s is empty, so it proves nothing", where)
+		}
+	}
+}
+
+// TestRights shows that the process works with the rights of its ServiceAccount: nothing was
+// forbidden to it.
+func TestRights(t *testing.T) {
+	since := time.Now()
+	ns := namespace(t, "rights")
+	shared.AWS.Put("rights/a", []byte("x"))
+	p, err := shared.StartModule(t.Context(), stack.ProviderAWS)
+	must(t, err)
+	must(t, shared.Admin.Create(t.Context(), pair(ns, "es", "rights/a", "rights/a")))
+	wantReady(t, ns, "es", v1alpha1.ReasonSecretSynced)
+	s := getSecret(t, ns, "es")
+	s.Data["a"] = []byte("changed")
+	must(t, shared.Admin.Update(t.Context(), s))
+	wantValue(t, ns, "es", "a", "x")
+	must(t, p.Stop())
+	log, err := shared.ReadAuditLog(since)
+	must(t, err)
+	for _, e := range log {
+		if e.ResponseStatus.Code == 403 && strings.HasPrefix(e.UserAgent, "direct-secrets/") {
+			t.Errorf("forbidden: %s %s.%s %s", e.Verb, e.ObjectRef.Resource, e.ObjectRef.APIGroup, e.ObjectRef.Subresource)
+		}
+	}
+}
+
+// TestBinary holds the binary to its size.
+func TestBinary(t *testing.T) {
+	path, err := stack.Binary(stack.ProviderAWS)
+	must(t, err)
+	info, err := os.Stat(path)
+	must(t, err)
+	if mb := float64(info.Size()) / 1e6; mb > 50 {
+		t.Errorf("provider-aws is %.1f MB, want at most 50", mb)
+	}
+}
