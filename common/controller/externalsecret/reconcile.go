@@ -72,6 +72,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (res 
 		if p := recover(); p != nil {
 			err = errors.Errorf("panic of type %T", p)
 		}
+		if ctx.Err() != nil {
+			res, err = reconcile.Result{}, nil // The operator ends; what failed for that is no error.
+		}
 	}()
 	es := &v1alpha1.ExternalSecret{}
 	if err := r.cache.Get(ctx, req.NamespacedName, es); err != nil {

@@ -237,18 +237,30 @@ func (p *pass) alive(m policy.Mark) bool {
 }
 
 // holders returns a function from a field manager to the living ExternalSecret that it belongs to;
-// nil if there is none.
+// nil if there is none. A manager whose name is hashed tells no name: it is found by its mark, or,
+// where that was removed, among all ExternalSecrets of the namespace.
 func (p *pass) holders(live *corev1.Secret) func(string) *v1alpha1.ExternalSecret {
 	byManager := map[string]string{}
 	for name := range target.Marks(live.Annotations) {
 		byManager[target.Manager(name)] = name
 	}
 	return func(manager string) *v1alpha1.ExternalSecret {
-		name, ok := byManager[manager]
-		if !ok {
-			name = strings.TrimPrefix(manager, v1alpha1.FieldManagerPrefix)
+		if name, ok := byManager[manager]; ok {
+			return p.lookup(name)
 		}
-		return p.lookup(name)
+		if es := p.lookup(strings.TrimPrefix(manager, v1alpha1.FieldManagerPrefix)); es != nil {
+			return es
+		}
+		var list v1alpha1.ExternalSecretList
+		if err := p.cache.List(p.ctx, &list, client.InNamespace(p.es.Namespace)); err != nil {
+			return p.es // Existence unknown is existence; itself is nobody's rival.
+		}
+		for i := range list.Items {
+			if target.Manager(list.Items[i].Name) == manager {
+				return &list.Items[i]
+			}
+		}
+		return nil
 	}
 }
 
