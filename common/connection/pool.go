@@ -64,8 +64,8 @@ func (p *Pool) Loader(k store.Kind, s store.Object) *fetch.Loader {
 	return c.loader
 }
 
-// WatchQueue tells the pool how many objects are due that have not asked for their secrets yet.
-func (p *Pool) WatchQueue(queued func() int) { p.opts.Busy.Watch(queued) }
+// WatchQueue tells the pool how many objects are due or being worked on, and by how many workers.
+func (p *Pool) WatchQueue(queued func() int, workers int) { p.opts.Busy.Watch(queued, workers) }
 
 // Drop retires the connection of a store that changed its credentials or is gone.
 func (p *Pool) Drop(uid types.UID) {

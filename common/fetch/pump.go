@@ -49,7 +49,7 @@ func (l *Loader) readyLocked(now time.Time) (time.Duration, bool) {
 		return 0, l.limit.take(now)
 	}
 	if wait := first.Add(l.windowLocked(now, count)).Sub(now); wait > 0 {
-		return wait, false
+		return min(wait, busyWindow), false // The load may go before.
 	}
 	return 0, l.limit.take(now)
 }
@@ -70,7 +70,10 @@ func (l *Loader) windowLocked(now time.Time, count int) time.Duration {
 	if l.batchSizeLocked() == 1 {
 		return 0
 	}
-	if count > 1 || l.opts.Busy.is(now) {
+	switch {
+	case l.opts.Busy.loaded():
+		return loadedWindow
+	case count > 1 || l.opts.Busy.is(now):
 		return busyWindow
 	}
 	return idleWindow

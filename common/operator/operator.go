@@ -146,28 +146,26 @@ func (o *Operator) manager() (manager.Manager, error) {
 		return nil, err
 	}
 	yes := true
+	lock, err := o.lock(cfg)
+	if err != nil {
+		return nil, err
+	}
 	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
-		Logger:                        o.logger(),
-		Scheme:                        scheme,
-		Cache:                         o.cache(transform),
-		Metrics:                       metricsserver.Options{BindAddress: o.flags.MetricsAddress},
-		HealthProbeBindAddress:        o.flags.ProbeAddress,
-		PprofBindAddress:              o.flags.PprofAddress,
-		LeaderElection:                o.flags.LeaderElect,
-		LeaderElectionID:              o.leaseName(),
-		LeaderElectionNamespace:       o.flags.LeaderElectNamespace,
-		LeaderElectionReleaseOnCancel: true,
+		Logger:                 o.logger(),
+		Scheme:                 scheme,
+		Cache:                  o.cache(transform),
+		Metrics:                metricsserver.Options{BindAddress: o.flags.MetricsAddress},
+		HealthProbeBindAddress: o.flags.ProbeAddress,
+		PprofBindAddress:       o.flags.PprofAddress,
+
+		LeaderElection:                      o.flags.LeaderElect,
+		LeaderElectionResourceLockInterface: lock,
+		LeaderElectionReleaseOnCancel:       true,
+
 		// Tests run several operators in one process.
 		Controller: config.Controller{SkipNameValidation: &yes},
 	})
 	return mgr, errors.Wrap(err, "cannot make the manager")
-}
-
-func (o *Operator) leaseName() string {
-	if o.flags.ControllerClass == "" {
-		return o.name + "." + v1alpha1.Group
-	}
-	return o.name + "." + o.flags.ControllerClass + "." + v1alpha1.Group
 }
 
 // cache holds ExternalSecrets, and of Secrets only the metadata of those that this module writes.

@@ -36,16 +36,16 @@ func Create(ctx context.Context, r *Report, size Size) error {
 		cpus, calls = append(cpus, m.cpu.Seconds()), append(calls, float64(m.calls))
 		r.Progress("floor %.2f s, here %.2f s, ratio %.2f, p50 of one object %.3f s, p99 %.3f s", f.Seconds(), m.took.Seconds(), ratios[round], m.p50, m.p99)
 		if round == size.Rounds-1 {
-			r.Add(Row{Scenario: "create", What: "memory idle, stores validated", Value: m.idle, Unit: "MB", Bound: 60})
-			r.Add(Row{Scenario: "create", What: "memory after", Value: m.after, Unit: "MB", Bound: 90})
+			r.Add(Row{Scenario: "create", What: "memory idle, stores validated", Value: m.idle, Unit: "MB", Bound: atMost(60)})
+			r.Add(Row{Scenario: "create", What: "memory after", Value: m.after, Unit: "MB", Bound: atMost(90)})
 		}
 	}
 	what := fmt.Sprintf("%d over %d namespaces", size.Objects, size.Namespaces)
 	r.Add(Row{Scenario: "create", What: what + ": floor", Value: median(floors), Unit: "s"})
 	r.Add(Row{Scenario: "create", What: what, Value: median(times), Unit: "s"})
-	r.Add(Row{Scenario: "create", What: what + ": ratio", Value: median(ratios), Unit: "x", Bound: 1.5, Note: fmt.Sprintf("rounds: %.2f", ratios)})
+	r.Add(Row{Scenario: "create", What: what + ": ratio", Value: median(ratios), Unit: "x", Bound: atMost(1.5), Note: fmt.Sprintf("rounds: %.2f", ratios)})
 	r.Add(Row{Scenario: "create", What: what + ": CPU of the operator", Value: median(cpus), Unit: "s"})
-	r.Add(Row{Scenario: "create", What: what + ": calls that read secrets", Value: median(calls), Unit: "calls", Bound: 75 * float64(size.Objects) / 1000})
+	r.Add(Row{Scenario: "create", What: what + ": calls that read secrets", Value: median(calls), Unit: "calls", Bound: atMost(75 * float64(size.Objects) / 1000)})
 	return nil
 }
 

@@ -18,14 +18,17 @@ type Row struct {
 	What     string  `json:"what"`
 	Value    float64 `json:"value"`
 	Unit     string  `json:"unit"`
-	// Bound that the figure must keep: at most, unless AtLeast. Zero: none.
-	Bound float64 `json:"bound,omitempty"`
+	// Bound that the figure must not exceed; nil: none.
+	Bound *float64 `json:"bound,omitempty"`
 	// Note says how the figure came about.
 	Note string `json:"note,omitempty"`
 }
 
 // OK reports whether the figure keeps its bound.
-func (r Row) OK() bool { return r.Bound == 0 || r.Value <= r.Bound }
+func (r Row) OK() bool { return r.Bound == nil || r.Value <= *r.Bound }
+
+// atMost is a bound.
+func atMost(v float64) *float64 { return &v }
 
 // A Report collects rows.
 type Report struct {
@@ -45,8 +48,8 @@ func (r *Report) Add(row Row) {
 // String returns the row as one line.
 func (r Row) String() string {
 	s := fmt.Sprintf("%-10s %-44s %10.2f %-6s", r.Scenario, r.What, r.Value, r.Unit)
-	if r.Bound != 0 {
-		s += fmt.Sprintf(" (at most %g)", r.Bound)
+	if r.Bound != nil {
+		s += fmt.Sprintf(" (at most %g)", *r.Bound)
 	}
 	if !r.OK() {
 		s += " MISSED"
@@ -65,8 +68,8 @@ func (r *Report) Print() {
 	_, _ = fmt.Fprintln(w, "SCENARIO\tWHAT\tVALUE\tUNIT\tBOUND\t\tNOTE")
 	for _, row := range r.Rows {
 		bound, verdict := "", ""
-		if row.Bound != 0 {
-			bound, verdict = fmt.Sprintf("%g", row.Bound), "ok"
+		if row.Bound != nil {
+			bound, verdict = fmt.Sprintf("%g", *row.Bound), "ok"
 		}
 		if !row.OK() {
 			verdict = "MISSED"

@@ -72,9 +72,9 @@ func restart(ctx context.Context, r *Report, s *stack.Stack, objects []Object, h
 		bound += 15 // The lease's duration.
 	}
 	what := fmt.Sprintf("%s with %d fresh objects", how, len(objects))
-	r.Add(Row{Scenario: "restart", What: what + ": ready after", Value: took.Seconds(), Unit: "s", Bound: bound})
-	r.Add(Row{Scenario: "restart", What: what + ": calls that read secrets", Value: float64(reads(s)), Unit: "calls", Bound: 1e-9})
-	r.Add(Row{Scenario: "restart", What: what + ": writes but Leases", Value: float64(writes), Unit: "writes", Bound: 1e-9})
+	r.Add(Row{Scenario: "restart", What: what + ": ready after", Value: took.Seconds(), Unit: "s", Bound: atMost(bound)})
+	r.Add(Row{Scenario: "restart", What: what + ": calls that read secrets", Value: float64(reads(s)), Unit: "calls", Bound: atMost(0)})
+	r.Add(Row{Scenario: "restart", What: what + ": writes but Leases", Value: float64(writes), Unit: "writes", Bound: atMost(0)})
 	return p, nil
 }
 

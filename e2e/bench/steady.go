@@ -53,7 +53,7 @@ func newcomers(ctx context.Context, r *Report, s *stack.Stack, what, prefix stri
 		bound = bounds[0]
 	}
 	r.Add(Row{Scenario: "steady", What: what + ": p50", Value: percentile(waits, 50), Unit: "s"})
-	r.Add(Row{Scenario: "steady", What: what + ": p99 of 50", Value: percentile(waits, 99), Unit: "s", Bound: bound})
+	r.Add(Row{Scenario: "steady", What: what + ": p99 of 50", Value: percentile(waits, 99), Unit: "s", Bound: atMost(bound)})
 	return nil
 }
 
@@ -136,9 +136,9 @@ func soak(ctx context.Context, r *Report, s *stack.Stack, p *stack.Process, last
 		return err
 	}
 	what := fmt.Sprintf("over %s", lasting)
-	r.Add(Row{Scenario: "soak", What: "oldest waiting object " + what, Value: oldest, Unit: "s", Bound: 10})
+	r.Add(Row{Scenario: "soak", What: "oldest waiting object " + what, Value: oldest, Unit: "s", Bound: atMost(10)})
 	r.Add(Row{Scenario: "soak", What: "slowest of the new objects " + what, Value: percentile(waits, 100), Unit: "s"})
-	r.Add(Row{Scenario: "soak", What: "p99 of the new objects " + what, Value: percentile(waits, 99), Unit: "s", Bound: 1})
+	r.Add(Row{Scenario: "soak", What: "p99 of the new objects " + what, Value: percentile(waits, 99), Unit: "s", Bound: atMost(1)})
 	r.Add(Row{Scenario: "soak", What: "memory before", Value: memory, Unit: "MB"})
 	r.Add(Row{Scenario: "soak", What: "memory after", Value: after, Unit: "MB"})
 	return nil

@@ -93,7 +93,7 @@ func Setup(mgr manager.Manager, live client.Client, pool *connection.Pool, o Opt
 		RateLimiter:             ratelimiter.NewController(),
 		NewQueue: func(name string, l workqueue.TypedRateLimiter[reconcile.Request]) workqueue.TypedRateLimitingInterface[reconcile.Request] {
 			q = queue.New(name, l)
-			pool.WatchQueue(q.Others)
+			pool.WatchQueue(q.Others, o.Concurrency)
 			return q
 		},
 	})

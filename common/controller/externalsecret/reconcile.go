@@ -185,7 +185,8 @@ func (p *pass) refresh(ctx context.Context) (reconcile.Result, error) {
 
 	key := client.ObjectKeyFromObject(p.es)
 	urgency, priority := p.urgency()
-	done := func() { p.enqueue(key, priority) }
+	// What has its answer goes behind what has yet to ask, so that batches fill.
+	done := func() { p.enqueue(key, priority-1) }
 	f := read(a, p.plan, loaders, urgency, done)
 	p.obj.fetch = f
 	f.start(done)
