@@ -123,14 +123,6 @@ func number(key string) (n int) {
 	return n
 }
 
-// sizes returns the number of keys of each call.
-func sizes(cs []call) (out []int) {
-	for _, c := range cs {
-		out = append(out, len(c.Keys))
-	}
-	return out
-}
-
 // stuck is a client whose calls ignore their context and end only when it is let go.
 type stuck struct {
 	release chan struct{}

@@ -63,6 +63,7 @@ type env struct {
 	server  *fake.Server
 	backend *fake.Backend
 	flags   []func(*operator.Flags)
+	config  *rest.Config
 	stop    func()
 }
 
@@ -78,7 +79,7 @@ func newEnv(t *testing.T, flags ...func(*operator.Flags)) *env {
 func newIdleEnv(t *testing.T, flags ...func(*operator.Flags)) *env {
 	t.Helper()
 	t.Parallel()
-	e := &env{T: t, ctx: t.Context(), ns: "t-" + randomName(), server: fake.NewServer(), flags: flags, stop: func() {}}
+	e := &env{T: t, ctx: t.Context(), ns: "t-" + randomName(), server: fake.NewServer(), flags: flags, config: config, stop: func() {}}
 	e.backend = e.server.Backend("main")
 	e.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: e.ns}})
 	e.create(e.store("store", "main"))
@@ -109,7 +110,7 @@ func (e *env) start() {
 	e.Helper()
 	opts := []operator.Option{
 		operator.WithScheme(fakev1.AddToScheme),
-		operator.WithConfig(config),
+		operator.WithConfig(e.config),
 		operator.WithFlags(func(f *operator.Flags) {
 			f.MetricsAddress, f.ProbeAddress, f.LeaderElect = "0", "0", false
 			f.Namespaces = e.ns

@@ -23,6 +23,8 @@ type Target struct {
 	Terminating bool
 	// Controller is the ownerReference that controls the Secret, whoever it names.
 	Controller *metav1.OwnerReference
+	// Owner is an ownerReference of a Secret that carries no mark of this object.
+	Owner *metav1.OwnerReference
 	// Mark is this object's mark, by name; zero if there is none.
 	Mark Mark
 	// Rival is the name of another living ExternalSecret whose mark the Secret carries.
@@ -94,6 +96,9 @@ func Decide(self Self, t Target, rendered *Rendered) Decision {
 	}
 	if c := t.Controller; c != nil && c.UID != self.UID && t.Mark.UID != c.UID {
 		return Decision{Action: Yield, Message: fmt.Sprintf("the Secret is controlled by %s %q; choose another spec.target.name or remove that owner", c.Kind, c.Name)}
+	}
+	if o := t.Owner; o != nil && o.UID != self.UID {
+		return Decision{Action: Yield, Message: fmt.Sprintf("the Secret is owned by %s %q; choose another spec.target.name or remove that owner", o.Kind, o.Name)}
 	}
 	if t.Rival != "" {
 		return Decision{Action: Yield, Message: fmt.Sprintf("the Secret is written by ExternalSecret %q; choose another spec.target.name", t.Rival)}

@@ -23,6 +23,9 @@ func Observe(s metav1.Object, externalSecret, module string, alive func(policy.M
 		Controller:  metav1.GetControllerOf(s),
 		Mark:        marks[externalSecret],
 	}
+	if owners := s.GetOwnerReferences(); len(owners) > 0 && t.Mark.UID == "" {
+		t.Owner = &owners[0]
+	}
 	for name, m := range marks {
 		if name != externalSecret && (t.Rival == "" || name < t.Rival) && alive(m) {
 			t.Rival = name

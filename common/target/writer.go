@@ -30,7 +30,7 @@ func NewWriter(c client.Client) *Writer { return &Writer{client: c} }
 func (w *Writer) Get(ctx context.Context, key types.NamespacedName) (*corev1.Secret, error) {
 	s := &corev1.Secret{}
 	if err := w.client.Get(ctx, key, s); err != nil {
-		return nil, errors.Wrap(client.IgnoreNotFound(err), "cannot read the Secret")
+		return nil, classify(client.IgnoreNotFound(err))
 	}
 	return s, nil
 }

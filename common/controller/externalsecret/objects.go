@@ -89,14 +89,15 @@ func (o *object) hold(until time.Time) {
 	o.notBefore = until
 }
 
-// begin returns how long an attempt is still held back; another attempt than the last is not.
-func (o *object) begin(a attempt) time.Duration {
+// begin returns how long an attempt is still held back, and whether it is the same as the last;
+// another one is not held back.
+func (o *object) begin(a attempt) (wait time.Duration, again bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.attempt != a {
+	if again = o.attempt == a; !again {
 		o.attempt, o.notBefore = a, time.Time{}
 	}
-	return time.Until(o.notBefore)
+	return time.Until(o.notBefore), again
 }
 
 // version returns the resourceVersion that a patch of the status must find.

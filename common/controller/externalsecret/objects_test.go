@@ -180,13 +180,14 @@ func TestBegin(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				o := &object{}
-				if wait := o.begin(a); wait > 0 {
-					t.Errorf("begin(): the first attempt waits %s", wait)
+				if wait, again := o.begin(a); wait > 0 || again {
+					t.Errorf("begin(): the first attempt waits %s, again %t", wait, again)
 				}
 				o.hold(time.Now().Add(time.Minute))
 				time.Sleep(tc.after)
-				if got := max(0, o.begin(tc.next)); got != tc.want {
-					t.Errorf("\n%s\nbegin(): %s, want %s", tc.reason, got, tc.want)
+				wait, again := o.begin(tc.next)
+				if got := max(0, wait); got != tc.want || again != (tc.next == a) {
+					t.Errorf("\n%s\nbegin(): %s, again %t, want %s", tc.reason, got, again, tc.want)
 				}
 			})
 		})

@@ -58,7 +58,13 @@ func (r *reading) take() (render.Values, bool) {
 			all[render.Source{Store: s, Ref: ref}] = res
 		}
 	}
-	return func(s render.Source) store.Result { return all[s] }, true
+	return func(s render.Source) store.Result {
+		res, ok := all[s]
+		if !ok {
+			res.Err = store.NewError(store.Unavailable, "it was not read")
+		}
+		return res
+	}, true
 }
 
 func (r *reading) drop() {

@@ -109,15 +109,22 @@ func (p *pass) run(ctx context.Context) (reconcile.Result, error) {
 	}
 	switch p.why = p.due(); {
 	case decision.Action == policy.Yield:
+		p.obj.forget()
 		return p.retry(ctx, stalled(v1alpha1.ReasonConflict, decision.Message), 0)
 	case decision.Action == policy.Wait:
+		p.obj.forget()
 		return reconcile.Result{}, nil // The event of its deletion brings the object back.
 	case p.why != policy.NotDue:
 	case decision.Action == policy.Render:
 		p.why = policy.TargetLost
 	case decision.Action == policy.Own:
+		p.obj.forget()
 		return p.write(ctx, nil)
 	default:
+		p.obj.forget() // What was read for a reason that is gone would be stale at the next one.
+		if p.seen.ObservedGeneration != p.es.Generation {
+			return p.done(ctx, synced(), p.idle().RequeueAfter) // Under CreatedOnce a change asks for nothing.
+		}
 		return p.idle(), nil
 	}
 	return p.refresh(ctx)
@@ -158,7 +165,10 @@ func (p *pass) resume(now time.Time) time.Time {
 // first call asks, and a later one, after the answer has come, finds it here.
 func (p *pass) refresh(ctx context.Context) (reconcile.Result, error) {
 	a := attempt{generation: p.es.Generation, request: p.es.Annotations[v1alpha1.RefreshRequestAnnotation]}
-	wait := p.obj.begin(a)
+	wait, again := p.obj.begin(a)
+	if !again {
+		p.backoff.Forget(p.request())
+	}
 	if f := p.obj.fetch; f != nil && f.attempt == a {
 		values, ok := f.take()
 		if !ok {
@@ -196,6 +206,9 @@ func (p *pass) refresh(ctx context.Context) (reconcile.Result, error) {
 // urgency ranks the read: what a person waits for goes before what merely is due, and after a first
 // failure everything is low.
 func (p *pass) urgency() (fetch.Urgency, int) {
+	if p.backoff.NumRequeues(p.request()) > 0 {
+		return fetch.Periodic, queue.Low
+	}
 	switch p.why {
 	case policy.Requested:
 		return fetch.Fresh, queue.High

@@ -68,12 +68,17 @@ func conclude(st *v1alpha1.ExternalSecretStatus, generation int64, v verdict) {
 		})
 	}
 	set(v1alpha1.ConditionReady, v.status, v.reason, v.message)
-	meta.RemoveStatusCondition(&st.Conditions, v1alpha1.ConditionReconciling)
-	meta.RemoveStatusCondition(&st.Conditions, v1alpha1.ConditionStalled)
+	retrying := v.status == metav1.ConditionFalse && !v.stalled
+	if !retrying {
+		meta.RemoveStatusCondition(&st.Conditions, v1alpha1.ConditionReconciling)
+	}
+	if !v.stalled {
+		meta.RemoveStatusCondition(&st.Conditions, v1alpha1.ConditionStalled)
+	}
 	switch {
 	case v.stalled:
 		set(v1alpha1.ConditionStalled, metav1.ConditionTrue, v.reason, v.message)
-	case v.status == metav1.ConditionFalse:
+	case retrying:
 		set(v1alpha1.ConditionReconciling, metav1.ConditionTrue, "Retrying", "it is tried again with back-off")
 	}
 }

@@ -118,8 +118,8 @@ func conclude(st *v1alpha1.StoreStatus, generation int64, known *validated, err 
 			reason = v1alpha1.ReasonStoreUnreachable
 			known.missed++
 			if safe.Class == store.Throttled || known.missed <= tolerated {
-				if meta.IsStatusConditionTrue(st.Conditions, v1alpha1.ConditionReady) && st.ObservedGeneration == generation {
-					return
+				if c := meta.FindStatusCondition(st.Conditions, v1alpha1.ConditionReady); c != nil && st.ObservedGeneration == generation {
+					return // What was known, good or bad, stays known.
 				}
 				status = metav1.ConditionUnknown
 			}
