@@ -29,10 +29,6 @@ import (
 	fakev1 "github.com/direct-secrets/direct-secrets/common/store/fake/apis/v1alpha1"
 )
 
-// patience is how long a test waits for what must come; a test never waits for it in full unless it
-// fails.
-const patience = 60 * time.Second
-
 var (
 	config  *rest.Config
 	api     client.Client
@@ -179,20 +175,7 @@ func update[T client.Object](e *env, o T, change func(T)) T {
 // eventually waits until f returns an empty string, which else says what is still missing.
 func (e *env) eventually(f func() string) {
 	e.Helper()
-	deadline := time.After(patience)
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		missing := f()
-		if missing == "" {
-			return
-		}
-		select {
-		case <-deadline:
-			e.Fatalf("still not so: %s", missing)
-		case <-tick.C:
-		}
-	}
+	controlplane.Eventually(e, f)
 }
 
 // secret returns a Secret; nil if it does not exist.

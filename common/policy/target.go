@@ -94,14 +94,8 @@ func Decide(self Self, t Target, rendered *Rendered) Decision {
 		}
 		return Decision{Action: Create, Fence: self.Synced}
 	}
-	if c := t.Controller; c != nil && c.UID != self.UID && t.Mark.UID != c.UID {
-		return Decision{Action: Yield, Message: fmt.Sprintf("the Secret is controlled by %s %q; choose another spec.target.name or remove that owner", c.Kind, c.Name)}
-	}
-	if o := t.Owner; o != nil && o.UID != self.UID {
-		return Decision{Action: Yield, Message: fmt.Sprintf("the Secret is owned by %s %q; choose another spec.target.name or remove that owner", o.Kind, o.Name)}
-	}
-	if t.Rival != "" {
-		return Decision{Action: Yield, Message: fmt.Sprintf("the Secret is written by ExternalSecret %q; choose another spec.target.name", t.Rival)}
+	if message := foreign(self, t); message != "" {
+		return Decision{Action: Yield, Message: message}
 	}
 	if t.Terminating {
 		return Decision{Action: Wait, Message: "the Secret is being deleted"}
@@ -123,4 +117,17 @@ func Decide(self Self, t Target, rendered *Rendered) Decision {
 		d.Action = Render
 	}
 	return d
+}
+
+// foreign says whose Secret it is if it is somebody else's, and what to do about it.
+func foreign(self Self, t Target) string {
+	switch c, o := t.Controller, t.Owner; {
+	case c != nil && c.UID != self.UID && c.UID != t.Mark.UID:
+		return fmt.Sprintf("the Secret is controlled by %s %q; choose another spec.target.name or remove that owner", c.Kind, c.Name)
+	case o != nil && o.UID != self.UID:
+		return fmt.Sprintf("the Secret is owned by %s %q; choose another spec.target.name or remove that owner", o.Kind, o.Name)
+	case t.Rival != "":
+		return fmt.Sprintf("the Secret is written by ExternalSecret %q; choose another spec.target.name", t.Rival)
+	}
+	return ""
 }

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/google/go-cmp/cmp"
@@ -24,10 +23,6 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/policy"
 	"github.com/direct-secrets/direct-secrets/common/target"
 )
-
-// patience is how long a test waits for what must come; a test never waits for it in full unless it
-// fails.
-const patience = 60 * time.Second
 
 // module is the API group of the module that writes in these tests.
 const module = "test.direct-secrets.io"
@@ -73,20 +68,7 @@ func (e *env) create(o client.Object, opts ...client.CreateOption) {
 // eventually waits until f returns an empty string, which else says what is still missing.
 func (e *env) eventually(f func() string) {
 	e.Helper()
-	deadline := time.After(patience)
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		missing := f()
-		if missing == "" {
-			return
-		}
-		select {
-		case <-deadline:
-			e.Fatalf("still not so: %s", missing)
-		case <-tick.C:
-		}
-	}
+	controlplane.Eventually(e, f)
 }
 
 // object stands for an ExternalSecret. It exists, so that the garbage collector leaves what it owns;

@@ -22,8 +22,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/watch"
 )
 
-// patience is how long a test waits for what must come; a test never waits for it in full unless it
-// fails.
+// patience is how long a test waits for what must come.
 const patience = 60 * time.Second
 
 var cluster *controlplane.ControlPlane
@@ -78,20 +77,7 @@ func newLoneEnv(t *testing.T) *env {
 // eventually waits until f returns an empty string, which else says what is still missing.
 func (e *env) eventually(f func() string) {
 	e.Helper()
-	deadline := time.After(patience)
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		missing := f()
-		if missing == "" {
-			return
-		}
-		select {
-		case <-deadline:
-			e.Fatalf("still not so: %s", missing)
-		case <-tick.C:
-		}
-	}
+	controlplane.Eventually(e, f)
 }
 
 // create makes a Secret and returns its resourceVersion.

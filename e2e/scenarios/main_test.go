@@ -10,7 +10,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
@@ -22,11 +21,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/controlplane"
 	"github.com/direct-secrets/direct-secrets/e2e/stack"
 )
-
-// patience is how long a test waits for what must come.
-const patience = 90 * time.Second
 
 var shared *stack.Stack
 
@@ -86,20 +83,7 @@ func start(t *testing.T, namespace string, flags ...string) *stack.Process {
 // eventually waits until f returns an empty string, which else says what is still missing.
 func eventually(t *testing.T, f func() string) {
 	t.Helper()
-	deadline := time.After(patience)
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		missing := f()
-		if missing == "" {
-			return
-		}
-		select {
-		case <-deadline:
-			t.Fatalf("still not so: %s", missing)
-		case <-tick.C:
-		}
-	}
+	controlplane.Eventually(t, f)
 }
 
 // must fails the test on an error.
