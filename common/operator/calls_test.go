@@ -237,10 +237,13 @@ func TestClass(t *testing.T) {
 	e.backend.Put("other", []byte("x"))
 	e.create(e.store("blue", "main", func(s *fakev1.FakeStore) { s.Spec.Controller = "blue" }))
 	e.create(e.externalSecret("other"))
+	e.create(e.externalSecret("suspended", func(es *v1alpha1.ExternalSecret) { es.Spec.Suspend = true }))
 	e.create(e.externalSecret("db", func(es *v1alpha1.ExternalSecret) { es.Spec.StoreRef.Name = "blue" }))
 	e.wantReady("db", v1alpha1.ReasonSecretSynced)
-	if es := e.get("other"); len(es.Status.Conditions) != 0 {
-		t.Errorf("an object of another class was touched: %+v", es.Status)
+	for _, name := range []string{"other", "suspended"} {
+		if es := e.get(name); len(es.Status.Conditions) != 0 {
+			t.Errorf("an object of another class was touched: %s: %+v", name, es.Status)
+		}
 	}
 }
 

@@ -82,7 +82,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (res 
 		r.backoff.Forget(req)
 		return reconcile.Result{}, errors.Wrap(client.IgnoreNotFound(err), "cannot read the ExternalSecret")
 	}
-	if !r.routes.claims(es) || es.DeletionTimestamp != nil {
+	mine, err := r.mine(ctx, es)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	if !mine || es.DeletionTimestamp != nil {
 		r.objects.forget(req.NamespacedName)
 		return reconcile.Result{}, nil
 	}
@@ -90,6 +94,22 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (res 
 	seen := obj.latest(es)
 	p := &pass{Reconciler: r, ctx: ctx, es: es, obj: obj, seen: seen, next: seen.DeepCopy()}
 	return p.run(ctx)
+}
+
+// mine reports whether this operator is the one that reconciles an object: its module serves the
+// leading store, and that store is of its class. A store that does not exist is of every class, so
+// that somebody says so.
+func (r *Reconciler) mine(ctx context.Context, es *v1alpha1.ExternalSecret) (bool, error) {
+	ref := render.LeadingStore(es)
+	k, ok := r.routes.serves(ref)
+	if !ok || (k.Cluster && r.opts.Namespaced) {
+		return ok, nil
+	}
+	s, err := r.routes.find(ctx, k, *ref, es.Namespace)
+	if err != nil {
+		return false, errors.Wrap(err, "cannot read the store")
+	}
+	return s == nil || s.StoreSpec().Controller == r.opts.ControllerClass, nil
 }
 
 func (p *pass) run(ctx context.Context) (reconcile.Result, error) {
