@@ -84,8 +84,19 @@ func WithFlags(set func(*Flags)) Option { return func(o *Operator) { set(&o.flag
 // WithRandom replaces the source of jitter; for tests.
 func WithRandom(f func() float64) Option { return func(o *Operator) { o.random = f } }
 
+// watchListGate is the environment variable of a feature gate of client-go; see
+// k8s.io/client-go/features. With it caches fill from a stream of events rather than from a list,
+// which took 1.2 s instead of 0.7 s for 3,000 objects, and new objects wait for that after a restart.
+const watchListGate = "KUBE_FEATURE_WatchListClient"
+
 // Main parses the command line, runs until a signal comes, and returns the exit code.
 func (o *Operator) Main() int {
+	if _, set := os.LookupEnv(watchListGate); !set {
+		if err := os.Setenv(watchListGate, "false"); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+	}
 	o.flags.Bind(flag.CommandLine)
 	flag.Parse()
 	ctrl.SetLogger(o.logger())
@@ -162,8 +173,9 @@ func (o *Operator) manager() (manager.Manager, error) {
 		LeaderElectionResourceLockInterface: lock,
 		LeaderElectionReleaseOnCancel:       true,
 
-		// Tests run several operators in one process.
-		Controller: config.Controller{SkipNameValidation: &yes},
+		// Caches fill while another replica still leads. (Tests run several operators in one
+		// process, so names of controllers are not unique.)
+		Controller: config.Controller{EnableWarmup: &yes, SkipNameValidation: &yes},
 	})
 	return mgr, errors.Wrap(err, "cannot make the manager")
 }

@@ -42,6 +42,9 @@ type Queue[T comparable] struct {
 	mu     sync.Mutex
 	due    map[T]item
 	active int
+	// taken is true once a worker has asked: a replica that does not lead has none, and nothing
+	// waits there that another replica does not work on.
+	taken bool
 }
 
 type item struct {
@@ -92,6 +95,9 @@ func (q *Queue[T]) AddRateLimited(i T) {
 
 // GetWithPriority implements priorityqueue.PriorityQueue.
 func (q *Queue[T]) GetWithPriority() (T, int, bool) {
+	q.mu.Lock()
+	q.taken = true
+	q.mu.Unlock()
 	i, priority, shutdown := q.PriorityQueue.GetWithPriority()
 	q.mu.Lock()
 	delete(q.due, i)
@@ -161,6 +167,9 @@ func (q *Queue[T]) watch() {
 func (q *Queue[T]) inspect(now time.Time) (oldest time.Duration, starving []T) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	if !q.taken {
+		return 0, nil
+	}
 	for i, it := range q.due {
 		age := now.Sub(it.at)
 		oldest = max(oldest, age)

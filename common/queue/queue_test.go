@@ -15,8 +15,26 @@ import (
 )
 
 // newQueue returns a queue with a back-off from one second.
+// newQueue returns the queue of a replica that leads, whose workers are all busy.
 func newQueue(name string) *Queue[string] {
-	return New(name, workqueue.NewTypedItemExponentialFailureRateLimiter[string](time.Second, time.Minute))
+	q := New(name, workqueue.NewTypedItemExponentialFailureRateLimiter[string](time.Second, time.Minute))
+	q.taken = true
+	return q
+}
+
+// TestNotLeading has a queue that no worker ever asked: nothing waits there, however long.
+func TestNotLeading(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue("not-leading")
+		q.taken = false
+		defer q.ShutDown()
+		q.Add("a")
+		time.Sleep(StarvationBound + 2*time.Second)
+		synctest.Wait()
+		if oldest, starving := q.inspect(time.Now()); oldest != 0 || len(starving) != 0 {
+			t.Errorf("inspect(): oldest %s, starving %q before a worker asked", oldest, starving)
+		}
+	})
 }
 
 func at(priority int) *int { return &priority }

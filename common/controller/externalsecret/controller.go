@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
@@ -124,7 +125,10 @@ func (r *Reconciler) watch(c controller.Controller, mgr manager.Manager) error {
 			return errors.Wrap(err, "cannot watch")
 		}
 	}
-	return nil
+	// The index has the cache of ExternalSecrets fill before this replica leads. That of Secrets, the
+	// other large one, shall fill meanwhile and not after.
+	_, err := mgr.GetCache().GetInformer(context.Background(), secrets, cache.BlockUntilSynced(false))
+	return errors.Wrap(err, "cannot watch Secrets")
 }
 
 type requests = workqueue.TypedRateLimitingInterface[reconcile.Request]
