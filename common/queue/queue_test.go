@@ -18,15 +18,22 @@ import (
 // newQueue returns the queue of a replica that leads, whose workers are all busy.
 func newQueue(name string) *Queue[string] {
 	q := New(name, workqueue.NewTypedItemExponentialFailureRateLimiter[string](time.Second, time.Minute))
-	q.taken = true
+	q.lead(true)
 	return q
+}
+
+// lead says whether a worker has asked.
+func (q *Queue[T]) lead(yes bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.taken = yes
 }
 
 // TestNotLeading has a queue that no worker ever asked: nothing waits there, however long.
 func TestNotLeading(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue("not-leading")
-		q.taken = false
+		q.lead(false)
 		defer q.ShutDown()
 		q.Add("a")
 		time.Sleep(StarvationBound + 2*time.Second)
