@@ -92,9 +92,6 @@ func (l *Loader) nextLocked() []*entry {
 			batch = append(batch, e)
 		}
 	}
-	if len(batch) > 1 {
-		l.opts.Busy.mark(time.Now())
-	}
 	return batch
 }
 
@@ -123,6 +120,9 @@ func (l *Loader) call(c store.Client, batch []*entry) {
 	l.mu.Lock()
 	l.calls--
 	l.limit.learn(time.Now(), results)
+	if len(batch) > 1 && answered(results) {
+		l.opts.Busy.mark(time.Now())
+	}
 	finished := l.finishLocked(batch, results)
 	l.pumpLocked()
 	l.mu.Unlock()
@@ -130,6 +130,15 @@ func (l *Loader) call(c store.Client, batch []*entry) {
 	for _, t := range finished {
 		t.done()
 	}
+}
+
+// answered reports whether the provider did its work. One that hangs or throttles says nothing about
+// the others, which must not wait longer for it.
+func answered(results []store.Result) bool {
+	return !slices.ContainsFunc(results, func(r store.Result) bool {
+		c := store.ClassOf(r.Err)
+		return r.Err != nil && (c == store.Unavailable || c == store.Throttled)
+	})
 }
 
 // dialLocked connects in the background; what waits is sent, or fails, when that has ended.
