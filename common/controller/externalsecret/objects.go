@@ -115,6 +115,19 @@ func (o *object) version(es *v1alpha1.ExternalSecret) string {
 func (o *object) latest(es *v1alpha1.ExternalSecret) *v1alpha1.ExternalSecretStatus {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	return o.latestLocked(es)
+}
+
+// whileLocked reads a cache while no event of it can be noted. Otherwise an event between the read
+// and the look at what we wrote would have us forget our write, and believe a cache that was read
+// before it.
+func (o *object) whileLocked(read func() error) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return read()
+}
+
+func (o *object) latestLocked(es *v1alpha1.ExternalSecret) *v1alpha1.ExternalSecretStatus {
 	if o.status == nil {
 		return &es.Status
 	}
@@ -141,10 +154,8 @@ func (o *object) sawStatus(resourceVersion string) {
 	}
 }
 
-// latestSecret returns the Secret to go by, cached or just written; nil if there is none.
-func (o *object) latestSecret(cached *metav1.PartialObjectMetadata, name string) *metav1.PartialObjectMetadata {
-	o.mu.Lock()
-	defer o.mu.Unlock()
+// latestSecretLocked returns the Secret to go by, cached or just written; nil if there is none.
+func (o *object) latestSecretLocked(cached *metav1.PartialObjectMetadata, name string) *metav1.PartialObjectMetadata {
 	if o.secret == nil || o.secret.Name != name {
 		return cached
 	}

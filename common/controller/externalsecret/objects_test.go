@@ -107,11 +107,11 @@ func TestLatestSecret(t *testing.T) {
 				o.wroteSecret(tc.wrote)
 			}
 			var got string
-			if m := o.latestSecret(tc.cached, "db"); m != nil {
+			if m := o.latestSecretLocked(tc.cached, "db"); m != nil {
 				got = m.ResourceVersion
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("\n%s\nlatestSecret(): -want, +got:\n%s", tc.reason, diff)
+				t.Errorf("\n%s\nlatestSecretLocked(): -want, +got:\n%s", tc.reason, diff)
 			}
 		})
 	}

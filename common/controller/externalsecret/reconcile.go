@@ -91,7 +91,15 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (res 
 		return reconcile.Result{}, nil
 	}
 	obj := r.objects.get(req.NamespacedName, es.UID)
-	seen := obj.latest(es)
+	var seen *v1alpha1.ExternalSecretStatus
+	if err := obj.whileLocked(func() error {
+		es = &v1alpha1.ExternalSecret{}
+		err := r.cache.Get(ctx, req.NamespacedName, es)
+		seen = obj.latestLocked(es)
+		return err
+	}); err != nil || es.UID != obj.uid {
+		return soon(), client.IgnoreNotFound(err)
+	}
 	p := &pass{Reconciler: r, ctx: ctx, es: es, obj: obj, seen: seen, next: seen.DeepCopy()}
 	return p.run(ctx)
 }

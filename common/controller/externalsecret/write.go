@@ -33,13 +33,17 @@ var (
 func (p *pass) observe(ctx context.Context, d *target.Desired) (policy.Decision, error) {
 	m := &metav1.PartialObjectMetadata{}
 	m.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
-	if err := p.cache.Get(ctx, p.targetKey(), m); err != nil {
-		if !kerrors.IsNotFound(err) {
-			return policy.Decision{}, errors.Wrap(err, "cannot read the Secret")
+	if err := p.obj.whileLocked(func() error {
+		err := p.cache.Get(ctx, p.targetKey(), m)
+		if kerrors.IsNotFound(err) {
+			m, err = nil, nil
 		}
-		m = nil
+		m = p.obj.latestSecretLocked(m, p.plan.Target)
+		return err
+	}); err != nil {
+		return policy.Decision{}, errors.Wrap(err, "cannot read the Secret")
 	}
-	if m = p.obj.latestSecret(m, p.plan.Target); m == nil {
+	if m == nil {
 		return p.decide(nil, d), nil
 	}
 	return p.decide(m, d), nil
