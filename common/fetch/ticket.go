@@ -24,6 +24,18 @@ func (t *Ticket) Take() (map[store.Ref]store.Result, bool) {
 	return t.results, true
 }
 
+// Failed reports whether a result that is there is an error.
+func (t *Ticket) Failed() bool {
+	t.loader.mu.Lock()
+	defer t.loader.mu.Unlock()
+	for _, r := range t.results {
+		if r.Err != nil {
+			return true
+		}
+	}
+	return false
+}
+
 // Drop gives the ticket up: results that are there, and those that still come, are forgotten.
 func (t *Ticket) Drop() {
 	t.loader.mu.Lock()

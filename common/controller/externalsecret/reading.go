@@ -16,8 +16,9 @@ type reading struct {
 	missing atomic.Int32
 }
 
-// read asks every store of the plan for its secrets. done is called when all have answered.
-func read(a attempt, p render.Plan, loaders map[v1alpha1.StoreRef]*fetch.Loader, u fetch.Urgency, done func()) *reading {
+// read asks every store of the plan for its secrets. done is called when all have answered, and told
+// whether one of them failed.
+func read(a attempt, p render.Plan, loaders map[v1alpha1.StoreRef]*fetch.Loader, u fetch.Urgency, done func(failed bool)) *reading {
 	refs := map[v1alpha1.StoreRef][]store.Ref{}
 	for _, s := range p.Sources {
 		refs[s.Store] = append(refs[s.Store], s.Ref)
@@ -27,7 +28,7 @@ func read(a attempt, p render.Plan, loaders map[v1alpha1.StoreRef]*fetch.Loader,
 	r.missing.Store(int32(len(refs)) + 1)
 	arrived := func() {
 		if r.missing.Add(-1) == 0 {
-			done()
+			done(r.failed())
 		}
 	}
 	for s, wanted := range refs {
@@ -37,9 +38,9 @@ func read(a attempt, p render.Plan, loaders map[v1alpha1.StoreRef]*fetch.Loader,
 }
 
 // start lets done run; until then it is held back.
-func (r *reading) start(done func()) {
+func (r *reading) start(done func(failed bool)) {
 	if r.missing.Add(-1) == 0 {
-		done()
+		done(r.failed())
 	}
 }
 
@@ -65,6 +66,16 @@ func (r *reading) take() (render.Values, bool) {
 		}
 		return res
 	}, true
+}
+
+// failed reports whether a store has answered with an error.
+func (r *reading) failed() bool {
+	for _, t := range r.tickets {
+		if t.Failed() {
+			return true
+		}
+	}
+	return false
 }
 
 func (r *reading) drop() {

@@ -223,8 +223,15 @@ func (p *pass) refresh(ctx context.Context) (reconcile.Result, error) {
 
 	key := client.ObjectKeyFromObject(p.es)
 	urgency, priority := p.urgency()
-	// What has its answer goes behind what has yet to ask, so that batches fill.
-	done := func() { p.enqueue(key, priority-1) }
+	// What has its answer goes behind what has yet to ask, so that batches fill. What failed goes
+	// behind everything, so that a store that fails a thousand objects at once delays no other.
+	done := func(failed bool) {
+		if failed {
+			p.enqueue(key, queue.Low)
+			return
+		}
+		p.enqueue(key, priority-1)
+	}
 	f := read(a, p.plan, loaders, urgency, done)
 	p.obj.fetch = f
 	f.start(done)
