@@ -86,6 +86,7 @@ func TestRestartIsQuiet(t *testing.T) {
 	for i := range n {
 		e.wantReady(fmt.Sprintf("s-%d", i), v1alpha1.ReasonSecretSynced)
 	}
+	e.wantStore("store", v1alpha1.ReasonStoreValid)
 	e.stop()
 	e.backend.Reset()
 	since := time.Now()
@@ -118,6 +119,7 @@ func TestRefreshWritesNothing(t *testing.T) {
 	e.backend.Put("db", []byte("x"))
 	e.create(e.externalSecret("db", func(es *v1alpha1.ExternalSecret) { es.Spec.RefreshInterval = "200ms" }))
 	e.wantReady("db", v1alpha1.ReasonSecretSynced)
+	e.wantStore("store", v1alpha1.ReasonStoreValid)
 	since := time.Now()
 	if err := e.backend.Wait(e.ctx, e.backend.Reads()+10, fake.CallGetBatch); err != nil {
 		t.Fatal(err)
