@@ -305,7 +305,7 @@ func held(s store.Object) *metav1.Condition {
 func (p *pass) render(ctx context.Context, values render.Values) (reconcile.Result, error) {
 	out, err := render.Render(p.es, p.plan, values)
 	if err != nil {
-		return p.retry(ctx, readFailed(err), retryAfter(err))
+		return p.retry(ctx, readFailed(err), store.RetryAfter(err))
 	}
 	return p.write(ctx, &out)
 }

@@ -20,7 +20,6 @@ import (
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/policy"
-	"github.com/direct-secrets/direct-secrets/common/store"
 )
 
 // maxMessage bounds the message of a condition; the API server takes 32 KiB.
@@ -51,8 +50,7 @@ func stalled(reason, message string) verdict {
 
 // readFailed is the verdict on values that could not be read or rendered.
 func readFailed(err error) verdict {
-	v := failed(v1alpha1.ReasonSecretSyncedError, err.Error())
-	return v
+	return failed(v1alpha1.ReasonSecretSyncedError, err.Error())
 }
 
 // conclude writes the conditions of a verdict into a status. They follow kstatus: Reconciling while
@@ -201,6 +199,3 @@ func metadataHash(es *v1alpha1.ExternalSecret) string {
 	}
 	return hex.EncodeToString(h.Sum(nil)[:8])
 }
-
-// retryAfter returns how long a provider asked to wait.
-func retryAfter(err error) time.Duration { return store.RetryAfter(err) }
