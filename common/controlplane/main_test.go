@@ -30,7 +30,7 @@ func beParent(dir string) error {
 	if err != nil {
 		return err
 	}
-	ports, err := freePorts(2)
+	ports, err := FreePorts(2)
 	if err != nil {
 		return err
 	}

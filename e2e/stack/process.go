@@ -14,6 +14,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/direct-secrets/direct-secrets/common/controlplane"
 )
 
 // ProviderAWS is the module of that name: its binary and its ServiceAccount.
@@ -40,16 +42,16 @@ func (s *Stack) StartModule(ctx context.Context, module string, flags ...string)
 	if err != nil {
 		return nil, err
 	}
-	ports, err := freePorts(3)
+	addresses, err := freeAddresses(3)
 	if err != nil {
 		return nil, err
 	}
-	p := &Process{metrics: ports[0], probe: ports[1], ended: make(chan struct{})}
+	p := &Process{metrics: addresses[0], probe: addresses[1], ended: make(chan struct{})}
 	if p.log, err = os.CreateTemp(s.dir, module+"-*.log"); err != nil {
 		return nil, err
 	}
 	args := append([]string{
-		"--metrics-bind-address=" + ports[0], "--health-probe-bind-address=" + ports[1], "--pprof-bind-address=" + ports[2],
+		"--metrics-bind-address=" + addresses[0], "--health-probe-bind-address=" + addresses[1], "--pprof-bind-address=" + addresses[2],
 		"--leader-election-namespace=" + Namespace, "--kubeconfig=" + kubeconfig,
 	}, flags...)
 	p.cmd = exec.Command(binary, args...) //nolint:noctx // It outlives the call; Stop and Kill end it.
@@ -212,15 +214,13 @@ func get(url string, to io.Writer) error {
 	return err
 }
 
-func freePorts(n int) ([]string, error) {
-	var out []string
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			return nil, err
-		}
-		defer func() { _ = l.Close() }() // At the end, so that no port is given twice.
-		out = append(out, l.Addr().String())
+func freeAddresses(n int) ([]string, error) {
+	ports, err := controlplane.FreePorts(n)
+	if err != nil {
+		return nil, err
 	}
-	return out, nil
+	for i, p := range ports {
+		ports[i] = net.JoinHostPort("127.0.0.1", p)
+	}
+	return ports, nil
 }

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
@@ -174,6 +173,12 @@ func (s *Stack) kubeconfig(ctx context.Context, module string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	path := filepath.Join(s.dir, module+".kubeconfig")
-	return path, os.WriteFile(path, raw, 0o600)
+	// One for each process: rewriting a file while another process reads it would leave that one
+	// without a cluster.
+	f, err := os.CreateTemp(s.dir, module+"-*.kubeconfig") // With mode 0600.
+	if err != nil {
+		return "", err
+	}
+	_, err = f.Write(raw)
+	return f.Name(), errors.Join(err, f.Close())
 }
