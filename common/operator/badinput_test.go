@@ -108,9 +108,9 @@ func TestBadInput(t *testing.T) {
 		},
 		"NotSupportedYet": {
 			why:     "what is not served is said",
-			spec:    func(es *v1alpha1.ExternalSecret) { es.Spec.Target.CreationPolicy = v1alpha1.CreateMerge },
+			spec:    func(es *v1alpha1.ExternalSecret) { es.Spec.Data[0].RemoteRef.DecodingStrategy = "Base64" },
 			reason:  v1alpha1.ReasonInvalidSpec,
-			message: []string{"spec.target.creationPolicy: Merge", "not supported yet"},
+			message: []string{"spec.data[0].remoteRef: decodingStrategy: Base64", "not supported yet"},
 		},
 		"TypeChanged": {
 			why: "the type of a Secret cannot change",

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 	"github.com/go-logr/logr"
@@ -49,6 +50,7 @@ type Operator struct {
 	flags  Flags
 	config *rest.Config
 	random func() float64
+	now    func() time.Time
 }
 
 // An Option sets up an Operator.
@@ -83,6 +85,9 @@ func WithFlags(set func(*Flags)) Option { return func(o *Operator) { set(&o.flag
 
 // WithRandom replaces the source of jitter; for tests.
 func WithRandom(f func() float64) Option { return func(o *Operator) { o.random = f } }
+
+// WithClock replaces the clock by which refreshes are due; for tests.
+func WithClock(now func() time.Time) Option { return func(o *Operator) { o.now = now } }
 
 // watchListGate is the environment variable of a feature gate of client-go; see
 // k8s.io/client-go/features. With it caches fill from a stream of events rather than from a list,
@@ -224,7 +229,8 @@ func (o *Operator) setup(mgr manager.Manager) error {
 		return errors.Wrap(err, "cannot make a metadata client")
 	}
 	changed := &storestatus.Changed{}
-	pool := connection.NewPool(live, watch.New(meta), credentials.Ambient(o.flags.Ambient),
+	watches := watch.New(meta)
+	pool := connection.NewPool(live, watches, credentials.Ambient(o.flags.Ambient),
 		fetch.Options{CallTimeout: o.flags.ProviderTimeout},
 		func(k store.Kind, key types.NamespacedName) { changed.Notify(k, key) })
 
@@ -237,7 +243,7 @@ func (o *Operator) setup(mgr manager.Manager) error {
 	}); err != nil {
 		return errors.Wrap(err, "cannot set up the store loop")
 	}
-	if err := externalsecret.Setup(mgr, live, pool, externalsecret.Options{
+	if err := externalsecret.Setup(mgr, live, pool, watches, externalsecret.Options{
 		Module:               o.group,
 		Kinds:                o.kinds,
 		Concurrency:          o.flags.Concurrency,
@@ -245,6 +251,7 @@ func (o *Operator) setup(mgr manager.Manager) error {
 		Namespaced:           len(o.flags.namespaces()) > 0,
 		DefaultCleanupPolicy: v1alpha1.CleanupPolicy(o.flags.DefaultCleanupPolicy),
 		Random:               o.random,
+		Now:                  o.now,
 	}); err != nil {
 		return errors.Wrap(err, "cannot set up the ExternalSecret loop")
 	}

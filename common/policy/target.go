@@ -5,32 +5,59 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 )
 
 // Self is what an ExternalSecret brings to the decision about its target.
 type Self struct {
 	UID        types.UID
 	Generation int64
-	// Synced is true once the target was written.
-	Synced bool
+	// Creation and Deletion are the policies of the spec; empty means Owner and Retain.
+	Creation v1alpha1.CreationPolicy
+	Deletion v1alpha1.DeletionPolicy
 	// Owns is true if the target shall carry an ownerReference to the object.
 	Owns bool
+	// Immutable is spec.target.immutable.
+	Immutable bool
+	// Synced is true once the target was written.
+	Synced bool
+	// Absent is true while the Secret is missing on purpose: the provider had nothing to put into it.
+	Absent bool
+	// Yields is true while all keys that it wants are still held by other ExternalSecrets.
+	Yields bool
+	// Due says why the provider is to be read, whatever the target looks like.
+	Due Why
+}
+
+func (s Self) creation() v1alpha1.CreationPolicy {
+	if s.Creation == "" {
+		return v1alpha1.CreateOwner
+	}
+	return s.Creation
 }
 
 // Target is what is known of a Secret, from a cache or from a live read.
 type Target struct {
 	Exists      bool
 	Terminating bool
-	// Controller is the ownerReference that controls the Secret, whoever it names.
-	Controller *metav1.OwnerReference
-	// Owner is an ownerReference of a Secret that carries no mark of this object.
-	Owner *metav1.OwnerReference
+	// Foreign is an ownerReference by which the Secret is somebody else's.
+	Foreign *metav1.OwnerReference
+	// Owned is true if an ownerReference names this object as controller.
+	Owned bool
 	// Mark is this object's mark, by name; zero if there is none.
 	Mark Mark
-	// Rival is the name of another living ExternalSecret whose mark the Secret carries.
+	// Rival is the name of another ExternalSecret that has left its mark and still writes here.
 	Rival string
 	// Intact is true if this object's fields are those that its mark records.
 	Intact bool
+	// Holds is true if this object holds keys of data.
+	Holds bool
+	// Sealed is true if this object, or the one of that name before it, made the Secret immutable.
+	Sealed bool
+	// Others is true if the Secret has keys that this object does not hold alone. Only a live read
+	// tells; a cache says false.
+	Others bool
 }
 
 // Mark is what an ExternalSecret notes on a Secret that it writes.
@@ -40,6 +67,10 @@ type Mark struct {
 	Generation int64     `json:"generation"`
 	// Module is the API group of the module that wrote.
 	Module string `json:"module"`
+	// Policy is the creationPolicy under which it wrote; empty means Owner.
+	Policy v1alpha1.CreationPolicy `json:"policy,omitempty"`
+	// Created is true if an ExternalSecret of that name created the Secret.
+	Created bool `json:"created,omitempty"`
 	// Hash covers keys and values, and is keyed with the uid.
 	Hash string `json:"hash"`
 	// Inputs covers what the values were rendered from, keyed likewise.
@@ -48,6 +79,8 @@ type Mark struct {
 	Fields string `json:"fields"`
 }
 
+func (m Mark) policy() v1alpha1.CreationPolicy { return Self{Creation: m.Policy}.creation() }
+
 // Action is what is to be done to the target.
 type Action string
 
@@ -55,16 +88,26 @@ type Action string
 const (
 	// Nothing: the target is as it shall be.
 	Nothing Action = "Nothing"
-	// Render: the values are needed to say more.
-	Render Action = "Render"
+	// Read: the provider's answer is needed to say more.
+	Read Action = "Read"
 	// Create the Secret with a POST.
 	Create Action = "Create"
-	// Apply all keys.
+	// Apply all keys; those that are no longer wanted go.
 	Apply Action = "Apply"
-	// Own adds or removes the ownerReference and leaves the data.
+	// Own brings ownerReference and mark in line and leaves the data.
 	Own Action = "Own"
+	// Release drops what this object wrote and leaves the rest.
+	Release Action = "Release"
+	// Delete the Secret.
+	Delete Action = "Delete"
+	// Keep the Secret as it is, and report why.
+	Keep Action = "Keep"
+	// Refuse: the spec asks for what no write can do; the message says what can.
+	Refuse Action = "Refuse"
 	// Yield: somebody else's Secret; write nothing.
 	Yield Action = "Yield"
+	// Missing: the Secret is awaited, and not for this object to create.
+	Missing Action = "Missing"
 	// Wait until the Secret that is being deleted is gone.
 	Wait Action = "Wait"
 )
@@ -75,59 +118,175 @@ type Decision struct {
 	// Fence asks for a live read of the ExternalSecret after the Secret was read: it writes only if
 	// that shows the same uid and generation.
 	Fence bool
+	// Absent is true if the Secret shall not be there, since the provider has nothing to put into it.
+	Absent bool
 	// Message says why, where a person should know.
 	Message string
 }
 
-// Rendered is what the Secret shall hold, as hashes; nil before the values were read.
-type Rendered struct {
+// Reading is what the provider answered, and what comes of it.
+type Reading struct {
+	// Failed is true if any answer was neither a value nor a definite "does not exist".
+	Failed bool
+	// Gone is true if the provider says of something that the spec names, and that is not optional,
+	// that it does not exist.
+	Gone bool
+	// Values is the number of keys that the answer yields; Keys is the number of those that no other
+	// ExternalSecret holds.
+	Values, Keys int
+	// Hash and Fields are those that the mark would get.
 	Hash   string
 	Fields string
 }
 
-// Decide says what to do to the target of an ExternalSecret under creationPolicy Owner. It is asked
-// twice: without rendered to learn whether the values are needed, and with it to act.
-func Decide(self Self, t Target, rendered *Rendered) Decision {
-	if !t.Exists {
-		if rendered == nil {
-			return Decision{Action: Render, Message: "the Secret does not exist"}
-		}
-		return Decision{Action: Create, Fence: self.Synced}
+// Decide says what to do to the target of an ExternalSecret. It is asked twice: without a reading to
+// learn whether the provider must be read, and with it to act.
+func Decide(self Self, t Target, reading *Reading) Decision {
+	if self.creation() == v1alpha1.CreateNone {
+		return none(self, reading)
 	}
+	if t.Exists {
+		return existing(self, t, reading)
+	}
+	return absent(self, reading)
+}
+
+// none reads, so that errors show, and writes nothing.
+func none(self Self, reading *Reading) Decision {
+	switch {
+	case reading == nil && self.Due != NotDue:
+		return Decision{Action: Read}
+	case reading != nil && (reading.Failed || reading.Gone):
+		return Decision{Action: Keep}
+	}
+	return Decision{Action: Nothing}
+}
+
+// absent decides while there is no Secret.
+func absent(self Self, reading *Reading) Decision {
+	switch {
+	case self.creation() == v1alpha1.CreateMerge:
+		return Decision{Action: Missing, Message: "the Secret does not exist, and creationPolicy Merge waits until somebody creates it"}
+	case reading == nil:
+		atOnce := self.creation() != v1alpha1.CreateOrphan && !self.Absent
+		if atOnce || self.Due != NotDue {
+			return Decision{Action: Read, Message: "the Secret does not exist"}
+		}
+		return Decision{Action: Nothing}
+	case kept(self, *reading):
+		return Decision{Action: Keep}
+	case emptied(self, *reading):
+		return Decision{Action: Nothing, Absent: true}
+	}
+	return Decision{Action: Create, Fence: self.Synced}
+}
+
+// existing decides about a Secret that is there.
+func existing(self Self, t Target, reading *Reading) Decision {
 	if message := foreign(self, t); message != "" {
 		return Decision{Action: Yield, Message: message}
 	}
 	if t.Terminating {
 		return Decision{Action: Wait, Message: "the Secret is being deleted"}
 	}
-
-	d := Decision{Fence: t.Mark.UID != "" && (t.Mark.UID != self.UID || t.Mark.Generation > self.Generation)}
-	owned := t.Controller != nil && t.Controller.UID == self.UID
+	mine := t.Mark.UID == self.UID
+	moved := t.Owned != self.Owns || t.Mark.policy() != self.creation()
+	own := Decision{Action: Own, Fence: true}
 	switch {
-	case t.Mark.UID != self.UID || !t.Intact:
-		d.Action, d.Message = Apply, "its own fields are missing or were changed"
-	case rendered != nil && (t.Mark.Hash != rendered.Hash || t.Mark.Fields != rendered.Fields):
-		d.Action = Apply
-	case owned != self.Owns:
-		d.Action = Own
-	default:
-		d.Action = Nothing
+	case mine && moved && reading == nil:
+		return own
+	case t.Sealed && self.Immutable:
+		// Never rewritten; but what is taken over from an object that is gone gets the mark of this one.
+		if !mine || moved {
+			return own
+		}
+		return Decision{Action: Nothing}
+	case t.Sealed && mine:
+		return Decision{Action: Refuse, Message: "spec.target.immutable was taken back, but an immutable Secret cannot become mutable; delete the Secret, it is created again"}
+	case reading == nil:
+		drifted := !mine || !t.Intact
+		if self.creation() == v1alpha1.CreateOrphan || self.Yields && t.Mark.UID == "" && !t.Holds {
+			drifted = false
+		}
+		if drifted || self.Due != NotDue {
+			return Decision{Action: Read, Message: "own fields of the Secret are missing or were changed"}
+		}
+		return Decision{Action: Nothing}
+	case kept(self, *reading):
+		return Decision{Action: Keep}
 	}
-	if d.Action == Apply && rendered == nil {
-		d.Action = Render
+
+	fence := self.Owns && !t.Owned || t.Mark.UID != "" && (!mine || t.Mark.Generation > self.Generation)
+	if emptied(self, *reading) {
+		return empty(self, t, reading, fence)
 	}
-	return d
+	return filled(self, t, reading, fence)
 }
 
-// foreign says whose Secret it is if it is somebody else's, and what to do about it.
+// filled brings a Secret to the keys that were read, or to none if it shall stay without.
+func filled(self Self, t Target, reading *Reading, fence bool) Decision {
+	mine := t.Mark.UID == self.UID
+	switch {
+	case t.Mark.UID == "" && !t.Holds && reading.Keys == 0 && self.creation() != v1alpha1.CreateOwner:
+		return Decision{Action: Nothing} // Nothing of ours is there, and nothing is to be.
+	case !mine || !t.Intact || t.Mark.Hash != reading.Hash || t.Mark.Fields != reading.Fields:
+		return Decision{Action: Apply, Fence: fence}
+	case t.Owned != self.Owns || t.Mark.policy() != self.creation():
+		return Decision{Action: Own, Fence: true}
+	}
+	return Decision{Action: Nothing}
+}
+
+// empty decides under deletionPolicy Delete about a Secret for which the provider has nothing more:
+// it goes if this object created or owns it and nobody else has put anything into it.
+func empty(self Self, t Target, reading *Reading, fence bool) Decision {
+	switch {
+	case t.Mark.UID == "" && !t.Owned && !t.Holds:
+		return Decision{Action: Nothing, Absent: true} // It was never ours.
+	case t.Others || (!t.Owned && !t.Mark.Created):
+		return filled(self, t, reading, fence)
+	}
+	return Decision{Action: Delete, Fence: true, Absent: true}
+}
+
+// Leave says what becomes of a Secret that this object wrote before its spec named another: what
+// would become of it if the object was deleted.
+func Leave(self Self, t Target) Decision {
+	switch {
+	case !t.Exists, t.Terminating, !t.Owned, self.creation() == v1alpha1.CreateNone:
+		return Decision{Action: Nothing}
+	case !self.Owns, t.Others && t.Sealed: // Keys of an immutable Secret cannot be dropped.
+		return Decision{Action: Own, Fence: true}
+	case t.Others:
+		return Decision{Action: Release, Fence: true}
+	}
+	return Decision{Action: Delete, Fence: true}
+}
+
+// kept reports whether what was read forbids any change.
+func kept(self Self, r Reading) bool {
+	retain := self.Deletion == "" || self.Deletion == v1alpha1.DeletionRetain
+	return r.Failed || r.Gone && retain
+}
+
+// emptied reports whether the Secret shall not be there.
+func emptied(self Self, r Reading) bool {
+	return self.Deletion == v1alpha1.DeletionDelete && r.Values == 0
+}
+
+// foreign says whose Secret it is if it is somebody else's, and what to do about it. Merge adds to
+// the Secrets of others by design.
 func foreign(self Self, t Target) string {
-	switch c, o := t.Controller, t.Owner; {
-	case c != nil && c.UID != self.UID && c.UID != t.Mark.UID:
-		return fmt.Sprintf("the Secret is controlled by %s %q; choose another spec.target.name or remove that owner", c.Kind, c.Name)
-	case o != nil && o.UID != self.UID:
-		return fmt.Sprintf("the Secret is owned by %s %q; choose another spec.target.name or remove that owner", o.Kind, o.Name)
-	case t.Rival != "":
-		return fmt.Sprintf("the Secret is written by ExternalSecret %q; choose another spec.target.name", t.Rival)
+	const fix = "choose another spec.target.name"
+	switch {
+	case self.creation() == v1alpha1.CreateMerge:
+		return ""
+	case t.Foreign != nil && t.Foreign.Controller != nil && *t.Foreign.Controller:
+		return fmt.Sprintf("the Secret is controlled by %s %q; %s or remove that owner", t.Foreign.Kind, t.Foreign.Name, fix)
+	case t.Foreign != nil:
+		return fmt.Sprintf("the Secret is owned by %s %q; %s or remove that owner", t.Foreign.Kind, t.Foreign.Name, fix)
+	case t.Rival != "" && self.creation() == v1alpha1.CreateOwner && (t.Mark.UID == "" || t.Mark.policy() != v1alpha1.CreateOwner):
+		return fmt.Sprintf("the Secret is written by ExternalSecret %q; %s", t.Rival, fix)
 	}
 	return ""
 }

@@ -1,186 +1,786 @@
 package policy
 
 import (
+	"iter"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 )
 
-func controller(kind, name, uid string) *metav1.OwnerReference {
-	yes := true
-	return &metav1.OwnerReference{Kind: kind, Name: name, UID: types.UID("uid-" + uid), Controller: &yes}
+// scene is a situation in words. In a row of a table it stands for every situation that it covers: a
+// field may name several words with | between them, and an empty one stands for all words.
+type scene struct {
+	creation  string // creationPolicy; unset is Owner.
+	deletion  string // deletionPolicy; unset is Retain.
+	owns      string // Shall there be an ownerReference?
+	immutable string // spec.target.immutable
+	synced    string // Was the target written before?
+	due       string // Is a refresh due?
+	target    string // See targets.
+	answer    string // See answers.
+	action    string
 }
 
-// TestDecide goes through every situation of a target, with and without the wish to own it, before
-// the values are read and after. A plus sign asks for the fence.
-func TestDecide(t *testing.T) {
-	me := controller("ExternalSecret", "db", "me")
-	mine := Mark{Name: "db", UID: "uid-me", Generation: 3, Hash: "h", Fields: "f"}
-	mark := func(change func(*Mark)) Mark {
-		m := mine
-		change(&m)
-		return m
-	}
-	older := mark(func(m *Mark) { m.Generation = 2 })
-	newer := mark(func(m *Mark) { m.Generation = 4 })
-	dead := mark(func(m *Mark) { m.UID, m.Generation = "uid-dead", 9 })
-
-	// outcome by what was rendered: nothing yet, what the mark records, other values, other keys.
-	type outcome [4]string
-	all := func(s string) outcome { return outcome{s, s, s, s} }
-	nothing := outcome{"Nothing", "Nothing", "Apply", "Apply"}
-	own := outcome{"Own", "Own", "Apply", "Apply"}
-	apply := outcome{"Render", "Apply", "Apply", "Apply"}
-	fenced := func(o outcome) outcome {
-		for i := range o {
-			o[i] += "+"
+func (s scene) covers(x scene) bool {
+	for _, p := range [][2]string{
+		{s.creation, x.creation},
+		{s.deletion, x.deletion},
+		{s.owns, x.owns},
+		{s.immutable, x.immutable},
+		{s.synced, x.synced},
+		{s.due, x.due},
+		{s.target, x.target},
+		{s.answer, x.answer},
+		{s.action, x.action},
+	} {
+		if p[0] != "" && !slices.Contains(strings.Split(p[0], "|"), p[1]) {
+			return false
 		}
-		return o
 	}
+	return true
+}
 
-	type want struct{ Owns, Not outcome }
-	both := func(o outcome) want { return want{o, o} }
-	cases := map[string]struct {
-		reason string
-		target Target
-		// synced is "yes", "no", or empty for both.
-		synced string
-		want   want
-	}{
-		"Absent": {
-			"A Secret that never was is created; a POST cannot overwrite.",
-			Target{}, "no", both(outcome{"Render", "Create", "Create", "Create"}),
-		},
-		"AbsentAfterSync": {
-			"One that was there before may have been deleted with its ExternalSecret, so that is asked first.",
-			Target{}, "yes", both(outcome{"Render", "Create+", "Create+", "Create+"}),
-		},
-		"Adoptable": {
-			"A Secret of nobody is adopted.",
-			Target{Exists: true}, "", both(apply),
-		},
-		"OwnerWithoutMark": {
-			"Our own Secret whose mark somebody removed is written again.",
-			Target{Exists: true, Controller: me}, "", both(apply),
-		},
-		"IntactAndOwned": {
-			"Nothing new is nothing to do; the owner goes when it is not wanted.",
-			Target{Exists: true, Intact: true, Mark: mine, Controller: me}, "", want{nothing, own},
-		},
-		"IntactNotOwned": {
-			"The owner comes when it is wanted, without values.",
-			Target{Exists: true, Intact: true, Mark: mine}, "", want{own, nothing},
-		},
-		"OlderGeneration": {
-			"A mark of an earlier generation is our own.",
-			Target{Exists: true, Intact: true, Mark: older, Controller: me}, "", want{nothing, own},
-		},
-		"HigherGeneration": {
-			"A mark of a later generation means that somebody knows more than we do.",
-			Target{Exists: true, Intact: true, Mark: newer, Controller: me}, "", want{fenced(nothing), fenced(own)},
-		},
-		"HigherGenerationDrifted": {
-			"Also if fields were changed.",
-			Target{Exists: true, Mark: newer, Controller: me}, "", both(fenced(apply)),
-		},
-		"Drifted": {
-			"What was changed by hand is reverted.",
-			Target{Exists: true, Mark: mine, Controller: me}, "", both(apply),
-		},
-		"DriftedNotOwned": {
-			"Drift goes before the owner; one write does both.",
-			Target{Exists: true, Mark: mine}, "", both(apply),
-		},
-		"DeadIncarnation": {
-			"The mark of an ExternalSecret of this name that is gone never blocks, but the fence proves that we are the living one.",
-			Target{Exists: true, Intact: true, Mark: dead}, "", both(fenced(apply)),
-		},
-		"DeadIncarnationOwned": {
-			"Nor does its ownerReference.",
-			Target{Exists: true, Intact: true, Mark: dead, Controller: controller("ExternalSecret", "db", "dead")}, "", both(fenced(apply)),
-		},
-		"ForeignController": {
-			"What somebody else controls is never written.",
-			Target{Exists: true, Controller: controller("Database", "other", "db")}, "", both(all("Yield")),
-		},
-		"ForeignControllerOfOurs": {
-			"Also not if we wrote it before.",
-			Target{Exists: true, Intact: true, Mark: mine, Controller: controller("Database", "other", "db")}, "", both(all("Yield")),
-		},
-		"ForeignControllerTerminating": {
-			"What is in the way is said also while it goes.",
-			Target{Exists: true, Terminating: true, Controller: controller("Database", "other", "db")}, "", both(all("Yield")),
-		},
-		"Rival": {
-			"What another living ExternalSecret writes is never written.",
-			Target{Exists: true, Rival: "other"}, "", both(all("Yield")),
-		},
-		"RivalOfOurs": {
-			"Also not if our mark is there, too.",
-			Target{Exists: true, Intact: true, Mark: mine, Controller: me, Rival: "other"}, "", both(all("Yield")),
-		},
-		"RivalAfterDead": {
-			"Also not if ours is that of a dead one.",
-			Target{Exists: true, Mark: dead, Rival: "other"}, "", both(all("Yield")),
-		},
-		"Terminating": {
-			"A Secret that is being deleted must go first.",
-			Target{Exists: true, Terminating: true}, "", both(all("Wait")),
-		},
-		"TerminatingIntact": {
-			"Also if it is our own.",
-			Target{Exists: true, Terminating: true, Intact: true, Mark: mine, Controller: me}, "", both(all("Wait")),
-		},
-		"TerminatingDead": {
-			"Also if it was that of a dead one.",
-			Target{Exists: true, Terminating: true, Mark: dead, Controller: controller("ExternalSecret", "db", "dead")}, "", both(all("Wait")),
-		},
+type row[W any] struct {
+	reason string
+	scene  scene
+	want   W
+}
+
+// table finds the row that speaks of a scene, and remembers which it was.
+type table[W any] struct {
+	rows  map[string]row[W]
+	found map[scene]string
+}
+
+// only returns the name of the one row that covers a scene. None and several are an error.
+func (tb *table[W]) only(t *testing.T, s scene) string {
+	t.Helper()
+	if name, ok := tb.found[s]; ok {
+		return name
 	}
-	rendered := []*Rendered{nil, {Hash: "h", Fields: "f"}, {Hash: "i", Fields: "f"}, {Hash: "h", Fields: "g"}}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			for _, synced := range []bool{false, true} {
-				if tc.synced == "yes" && !synced || tc.synced == "no" && synced {
-					continue
+	var names []string
+	for name, r := range tb.rows {
+		if r.scene.covers(s) {
+			names = append(names, name)
+		}
+	}
+	if len(names) != 1 {
+		t.Errorf("the rows %q speak of %+v, want one", names, s)
+		names = append(names, "")
+	}
+	tb.found[s] = names[0]
+	return names[0]
+}
+
+// used reports the rows that spoke of nothing.
+func (tb *table[W]) used(t *testing.T) {
+	t.Helper()
+	used := map[string]bool{}
+	for _, name := range tb.found {
+		used[name] = true
+	}
+	for name := range tb.rows {
+		if !used[name] {
+			t.Errorf("row %q speaks of no situation", name)
+		}
+	}
+}
+
+// Words that mostly go together.
+const (
+	makes  = "Owner|Orphan|CreateOrMerge"
+	writes = makes + "|Merge"
+	// eager puts a Secret right at once; Orphan does at the next refresh.
+	eager = "Owner|Merge|CreateOrMerge"
+
+	nowhere = "absent|withheld"
+	// strange was never written by an ExternalSecret of this name.
+	strange = "orphaned|empty|of another dead"
+	// inherited was written by one that is gone.
+	inherited = "of a dead namesake|adopted by a dead namesake"
+	// right is as this object wrote it.
+	right = "owned|adopted|shared|with a guest"
+	// wrong is what this object wrote, and not as it wrote it.
+	wrong = "drifted|overwritten|unmarked"
+	// moved was written when the spec asked for another owner.
+	moved = "moved|moved and drifted|of another policy"
+	open  = strange + "|" + inherited + "|" + right + "|" + wrong + "|" + moved
+
+	// full is an answer with all that the spec names.
+	full = "same|changed|grown"
+	// failure is an answer that is no definite "does not exist".
+	failure = "denied|unavailable|one gone and one denied"
+)
+
+// unread are the decisions before the provider is asked.
+func unread() *table[Action] {
+	return &table[Action]{found: map[scene]string{}, rows: map[string]row[Action]{
+		"NoneDue":    {"None reads, so that errors show.", scene{creation: "None", due: yes}, Read},
+		"NoneNotDue": {"None puts nothing right.", scene{creation: "None", due: no}, Nothing},
+
+		"Absent":               {"Owner and CreateOrMerge create it again at once, also if they read once.", scene{creation: "Owner|CreateOrMerge", target: "absent"}, Read},
+		"AbsentOrphanDue":      {"Orphan creates it again at a refresh.", scene{creation: "Orphan", target: nowhere, due: yes}, Read},
+		"AbsentOrphanNotDue":   {"Orphan creates it again not before the next refresh.", scene{creation: "Orphan", target: nowhere, due: no}, Nothing},
+		"AbsentMerge":          {"Merge never creates, it waits; what the provider says makes no difference.", scene{creation: "Merge", target: nowhere}, Missing},
+		"AbsentOnPurposeDue":   {"At a refresh the provider may have something again.", scene{creation: "Owner|CreateOrMerge", target: "withheld", due: yes}, Read},
+		"AbsentOnPurposeStays": {"What is absent by deletionPolicy Delete was not deleted by hand; nothing is created again before a refresh.", scene{creation: "Owner|CreateOrMerge", target: "withheld", due: no}, Nothing},
+
+		"Foreign":               {"An ownerReference of somebody else is a Conflict, and nothing is written; so nothing is read.", scene{creation: makes, target: "foreign|ours and foreign"}, Yield},
+		"ForeignMerge":          {"Merge is for Secrets of others.", scene{creation: "Merge", target: "foreign"}, Read},
+		"ForeignMergedDue":      {"Merge refreshes its keys in them.", scene{creation: "Merge", target: "ours and foreign", due: yes}, Read},
+		"ForeignMergedNotDue":   {"Merge has nothing to put right in them.", scene{creation: "Merge", target: "ours and foreign", due: no}, Nothing},
+		"Rival":                 {"Under Owner the mark of another living ExternalSecret is a Conflict.", scene{creation: "Owner", target: "rival"}, Yield},
+		"RivalShared":           {"Merge and CreateOrMerge share.", scene{creation: "Merge|CreateOrMerge", target: "rival"}, Read},
+		"RivalOrphanDue":        {"Orphan shares, too.", scene{creation: "Orphan", target: "rival", due: yes}, Read},
+		"RivalOrphanNotDue":     {"Orphan puts nothing right before the next refresh.", scene{creation: "Orphan", target: "rival", due: no}, Nothing},
+		"Terminating":           {"A Secret that is being deleted must go before it can come back.", scene{creation: writes, target: "terminating"}, Wait},
+		"Right":                 {"Without drift nothing is read between two refreshes.", scene{creation: writes, target: right, due: no}, Nothing},
+		"RightDue":              {"A refresh reads.", scene{creation: writes, target: right, due: yes}, Read},
+		"Adoptable":             {"A Secret without an owner is adopted at once; the mark of a vanished uid does not block.", scene{creation: eager, target: strange + "|" + inherited}, Read},
+		"AdoptableOrphanDue":    {"Orphan adopts, too.", scene{creation: "Orphan", target: strange + "|" + inherited, due: yes}, Read},
+		"AdoptableOrphanNotDue": {"Orphan takes what stands in for its Secret at the next refresh.", scene{creation: "Orphan", target: strange + "|" + inherited, due: no}, Nothing},
+		"Wrong":                 {"Drift of own keys is reverted at once.", scene{creation: eager, target: wrong}, Read},
+		"WrongOrphanDue":        {"Orphan reverts drift at a refresh.", scene{creation: "Orphan", target: wrong, due: yes}, Read},
+		"WrongOrphanNotDue":     {"Orphan reverts drift not before the next refresh.", scene{creation: "Orphan", target: wrong, due: no}, Nothing},
+		"Moved":                 {"The ownerReference comes and goes at once and without reading the provider, whether or not it is due.", scene{creation: writes, target: moved}, Own},
+
+		"Sealed":          {"What is immutable is never rewritten, and reading stops, also if a refresh is asked for.", scene{creation: writes, target: "sealed", immutable: yes}, Nothing},
+		"SealedTakenBack": {"An immutable Secret cannot become mutable again.", scene{creation: writes, target: "sealed", immutable: no}, Refuse},
+		"SealedMoved":     {"The ownerReference of an immutable Secret can be changed.", scene{creation: writes, target: "sealed and moved"}, Own},
+	}}
+}
+
+// answered are the decisions once the provider has answered. The Secret is then another than the one
+// seen before, if it was changed meanwhile; so there is a row also for what need not be read.
+func answered() *table[Decision] {
+	is := func(a Action) Decision { return Decision{Action: a} }
+	nothingThere, deleted := Decision{Action: Nothing, Absent: true}, Decision{Action: Delete, Absent: true}
+	return &table[Decision]{found: map[scene]string{}, rows: map[string]row[Decision]{
+		"None":      {"None writes nothing.", scene{creation: "None", answer: full}, is(Nothing)},
+		"NoneError": {"None shows what is wrong. It has only deletionPolicy Retain, so what is gone is an error.", scene{creation: "None", answer: failure + "|gone|one of two gone"}, is(Keep)},
+
+		"Create":       {"A Secret that is not there is created.", scene{creation: makes, target: nowhere, answer: full}, is(Create)},
+		"CreateFailed": {"Only a definite answer changes anything.", scene{creation: makes, target: nowhere, answer: failure}, is(Keep)},
+		"CreateRetain": {"Under Retain what is gone is an error, for a new object, too.", scene{creation: makes, deletion: "Retain", target: nowhere, answer: "gone|one of two gone"}, is(Keep)},
+		"CreatePart":   {"Under Delete and Merge missing keys are dropped without an error.", scene{creation: makes, deletion: "Delete|Merge", target: nowhere, answer: "one of two gone"}, is(Create)},
+		"CreateNot":    {"Under Delete there is no Secret without a key, and no error, for a new object neither.", scene{creation: makes, deletion: "Delete", target: nowhere, answer: "gone"}, nothingThere},
+		"CreateEmpty":  {"Under Merge only keys go, the Secret stays; one that was deleted is created again.", scene{creation: makes, deletion: "Merge", target: nowhere, answer: "gone"}, is(Create)},
+		"Missing":      {"Merge never creates.", scene{creation: "Merge", target: nowhere}, is(Missing)},
+
+		"Foreign":         {"An ownerReference of somebody else is a Conflict, and nothing is written.", scene{creation: makes, target: "foreign|ours and foreign"}, is(Yield)},
+		"Rival":           {"Under Owner the mark of another living ExternalSecret is a Conflict.", scene{creation: "Owner", target: "rival"}, is(Yield)},
+		"Terminating":     {"A Secret that is being deleted must go before it can come back.", scene{creation: writes, target: "terminating"}, is(Wait)},
+		"Sealed":          {"What is immutable is never rewritten, whatever the provider says.", scene{creation: writes, target: "sealed", immutable: yes}, is(Nothing)},
+		"SealedMoved":     {"Its ownerReference can be changed.", scene{creation: writes, target: "sealed and moved", immutable: yes}, is(Own)},
+		"SealedTakenBack": {"It cannot become mutable again.", scene{creation: writes, target: "sealed|sealed and moved", immutable: no}, is(Refuse)},
+
+		"Failed":       {"Denied, throttled, timeout, 5xx and a batch with one failed entry change nothing, under every policy.", scene{creation: writes, target: open, answer: failure}, is(Keep)},
+		"FailedShared": {"Nor in the Secrets of others.", scene{creation: "Orphan|Merge|CreateOrMerge", target: "rival", answer: failure}, is(Keep)},
+		"FailedMerge":  {"Nor in what others own.", scene{creation: "Merge", target: "foreign|ours and foreign", answer: failure}, is(Keep)},
+		"Retain":       {"Under Retain the Secret stays as it is, with all keys, as soon as one is gone.", scene{creation: writes, deletion: "Retain", target: open, answer: "gone|one of two gone"}, is(Keep)},
+		"RetainShared": {"The same in what others write.", scene{creation: "Orphan|Merge|CreateOrMerge", deletion: "Retain", target: "rival", answer: "gone|one of two gone"}, is(Keep)},
+		"RetainMerge":  {"The same in what others own.", scene{creation: "Merge", deletion: "Retain", target: "foreign|ours and foreign", answer: "gone|one of two gone"}, is(Keep)},
+
+		"Same":        {"What finds nothing new writes nothing.", scene{creation: writes, target: right, answer: "same"}, is(Nothing)},
+		"SameForeign": {"What finds nothing new writes nothing.", scene{creation: "Merge", target: "ours and foreign", answer: "same"}, is(Nothing)},
+		"SameMoved":   {"Nothing new but the owner.", scene{creation: writes, target: "moved|of another policy", answer: "same"}, is(Own)},
+		"News":        {"New values and new keys are written.", scene{creation: writes, target: right + "|moved|of another policy", answer: "changed|grown"}, is(Apply)},
+		"NewsForeign": {"New values and new keys are written.", scene{creation: "Merge", target: "ours and foreign", answer: "changed|grown"}, is(Apply)},
+		"PutRight":    {"Drift is reverted.", scene{creation: writes, target: wrong + "|moved and drifted", answer: full}, is(Apply)},
+		"Adopt":       {"A Secret without a living owner is adopted, and foreign keys stay.", scene{creation: writes, target: strange + "|" + inherited, answer: full}, is(Apply)},
+		"Share":       {"Orphan, Merge and CreateOrMerge share with a rival.", scene{creation: "Orphan|Merge|CreateOrMerge", target: "rival", answer: full}, is(Apply)},
+		"Merge":       {"Merge adds to what others own.", scene{creation: "Merge", target: "foreign", answer: full}, is(Apply)},
+
+		"Part":       {"Under Delete and Merge the key that is gone is dropped, the other stays.", scene{creation: writes, deletion: "Delete|Merge", target: open, answer: "one of two gone"}, is(Apply)},
+		"PartShared": {"Also where others write.", scene{creation: "Orphan|Merge|CreateOrMerge", deletion: "Delete|Merge", target: "rival", answer: "one of two gone"}, is(Apply)},
+		"PartMerge":  {"Also in what others own.", scene{creation: "Merge", deletion: "Merge", target: "foreign|ours and foreign", answer: "one of two gone"}, is(Apply)},
+
+		"Drop":        {"Under Merge the own keys are dropped, the Secret stays.", scene{creation: writes, deletion: "Merge", target: inherited + "|" + right + "|" + wrong + "|" + moved, answer: "gone"}, is(Apply)},
+		"DropForeign": {"Under Merge the own keys are dropped, the Secret stays.", scene{creation: "Merge", deletion: "Merge", target: "ours and foreign", answer: "gone"}, is(Apply)},
+		"DropOwner":   {"Owner adopts, if with no key.", scene{creation: "Owner", deletion: "Merge", target: strange, answer: "gone"}, is(Apply)},
+		"DropNothing": {"Where nothing is ours and nothing is to be, nothing is written.", scene{creation: "Orphan|Merge|CreateOrMerge", deletion: "Merge", target: strange + "|rival", answer: "gone"}, is(Nothing)},
+		"DropNone":    {"Where nothing is ours and nothing is to be, nothing is written.", scene{creation: "Merge", deletion: "Merge", target: "foreign", answer: "gone"}, is(Nothing)},
+
+		"Delete":            {"Under Delete a Secret goes that this object created, when no key is left in it, drifted or not.", scene{deletion: "Delete", target: "owned|drifted|" + moved, answer: "gone"}, deleted},
+		"DeleteOwned":       {"It goes also if it was adopted, but is owned.", scene{owns: yes, deletion: "Delete", target: "adopted|unmarked", answer: "gone"}, deleted},
+		"DeleteNotOwned":    {"What this object neither created nor owns it does not delete; it drops its keys.", scene{owns: no, deletion: "Delete", target: "adopted|unmarked", answer: "gone"}, is(Apply)},
+		"DeleteNamesake":    {"What one of this name created was created under this name and by this field manager.", scene{deletion: "Delete", target: "of a dead namesake", answer: "gone"}, deleted},
+		"DeleteAdoptedOnce": {"What one of this name only adopted, nobody of this name created.", scene{deletion: "Delete", target: "adopted by a dead namesake", answer: "gone"}, is(Apply)},
+		"DeleteShared":      {"A key of another manager keeps the Secret; the own ones are dropped.", scene{deletion: "Delete", target: "shared|with a guest|overwritten", answer: "gone"}, is(Apply)},
+		"DeleteStrange":     {"What was never ours stays, and is no error.", scene{deletion: "Delete", target: strange, answer: "gone"}, nothingThere},
+		"DeleteRival":       {"What was never ours stays, and is no error.", scene{creation: "Orphan", deletion: "Delete", target: "rival", answer: "gone"}, nothingThere},
+	}}
+}
+
+// fences say when the ExternalSecret is read live before a write.
+func fences() *table[bool] {
+	return &table[bool]{found: map[scene]string{}, rows: map[string]row[bool]{
+		"NoWrite":       {"What writes nothing needs no fence.", scene{action: "Read|Nothing|Keep|Refuse|Yield|Missing|Wait"}, false},
+		"Always":        {"An ownerReference may be applied by it, with a dead uid; a deletion cannot be undone.", scene{action: "Own|Delete"}, true},
+		"CreateFirst":   {"A new object's POST cannot overwrite.", scene{action: "Create", synced: no}, false},
+		"CreateAgain":   {"What was synced before may have been collected with its ExternalSecret.", scene{action: "Create", synced: yes}, true},
+		"ApplyOurs":     {"The mark has our uid and no higher generation, and the owner is there.", scene{action: "Apply", target: right + "|drifted|overwritten|ours and foreign"}, false},
+		"ApplyUnmarked": {"No mark names another, and the owner is there or is not wanted.", scene{action: "Apply", target: "unmarked"}, false},
+		"ApplyOwner":    {"An ownerReference with a dead uid has the collector delete a live Secret.", scene{action: "Apply", owns: yes, target: strange + "|moved|moved and drifted"}, true},
+		"ApplyNoOwner":  {"Without an ownerReference, and without another's mark, nothing is at stake.", scene{action: "Apply", owns: no, target: strange + "|foreign|rival|moved|moved and drifted"}, false},
+		"ApplyPolicy":   {"The mark is ours, and so is the owner.", scene{action: "Apply", target: "of another policy"}, false},
+		"ApplyNamesake": {"The mark names another uid: one of us two is dead.", scene{action: "Apply", target: inherited}, true},
+	}}
+}
+
+// targets are the states of a Secret as seen by an object that shall own it or not.
+func targets(creation v1alpha1.CreationPolicy, owns bool) map[string]Target {
+	controls := true
+	database := &metav1.OwnerReference{Kind: "Database", Name: "other", UID: "uid-db", Controller: &controls}
+	// One policy in the other of its spellings, and another policy.
+	spelled, before := creation, v1alpha1.CreateOrphan
+	switch creation {
+	case "":
+		spelled = v1alpha1.CreateOwner
+	case v1alpha1.CreateOwner:
+		spelled = ""
+	case v1alpha1.CreateOrphan:
+		before = ""
+	}
+	ours := Target{
+		Exists: true, Owned: owns, Intact: true, Holds: true,
+		Mark: Mark{Name: "db", UID: "uid-me", Generation: 3, Policy: spelled, Created: true, Hash: "h", Fields: "f"},
+	}
+	dead := Target{
+		Exists: true, Intact: true, Holds: true,
+		Mark: Mark{Name: "db", UID: "uid-dead", Generation: 2, Policy: spelled, Created: true, Hash: "h", Fields: "f"},
+	}
+	with := func(t Target, change func(t *Target)) Target {
+		change(&t)
+		return t
+	}
+	return map[string]Target{
+		"absent":   {},
+		"withheld": {}, // Absent because the provider had nothing to put into it.
+
+		"orphaned":                   {Exists: true, Others: true},
+		"empty":                      {Exists: true},
+		"of another dead":            {Exists: true, Others: true}, // An owner that is gone owns nothing.
+		"of a dead namesake":         dead,
+		"adopted by a dead namesake": with(dead, func(t *Target) { t.Mark.Created = false }),
+		"foreign":                    {Exists: true, Others: true, Foreign: database},
+		"rival":                      {Exists: true, Others: true, Rival: "other"},
+
+		"owned":             ours,
+		"adopted":           with(ours, func(t *Target) { t.Mark.Created = false }),
+		"shared":            with(ours, func(t *Target) { t.Others = true }),
+		"with a guest":      with(ours, func(t *Target) { t.Others, t.Rival = true, "other" }),
+		"drifted":           with(ours, func(t *Target) { t.Intact = false }),
+		"overwritten":       with(ours, func(t *Target) { t.Intact, t.Others = false, true }),
+		"unmarked":          with(ours, func(t *Target) { t.Intact, t.Mark = false, Mark{} }),
+		"moved":             with(ours, func(t *Target) { t.Owned = !owns }),
+		"moved and drifted": with(ours, func(t *Target) { t.Owned, t.Intact = !owns, false }),
+		"of another policy": with(ours, func(t *Target) { t.Mark.Policy = before }),
+		"ours and foreign":  with(ours, func(t *Target) { t.Others, t.Foreign = true, database }),
+		"terminating":       with(ours, func(t *Target) { t.Terminating = true }),
+		"sealed":            with(ours, func(t *Target) { t.Sealed = true }),
+		"sealed and moved":  with(ours, func(t *Target) { t.Sealed, t.Owned = true, !owns }),
+	}
+}
+
+// answers are what the provider says about two secrets that the spec names.
+var answers = map[string]Reading{
+	"same":                    {Values: 2, Keys: 2, Hash: "h", Fields: "f"},
+	"changed":                 {Values: 2, Keys: 2, Hash: "changed", Fields: "f"},
+	"grown":                   {Values: 3, Keys: 3, Hash: "grown", Fields: "grown"},
+	"gone":                    {Gone: true, Hash: "none", Fields: "none"},
+	"one of two gone":         {Gone: true, Values: 1, Keys: 1, Hash: "one", Fields: "one"},
+	"denied":                  {Failed: true, Hash: "none", Fields: "none"},
+	"unavailable":             {Failed: true, Values: 1, Keys: 1, Hash: "one", Fields: "one"},
+	"one gone and one denied": {Failed: true, Gone: true, Hash: "none", Fields: "none"},
+}
+
+// refreshes are the moments at which the loop looks at an object.
+func refreshes() map[string]struct {
+	in          RefreshInput
+	due, synced string
+} {
+	type moment = struct {
+		in          RefreshInput
+		due, synced string
+	}
+	now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
+	moments := map[string]moment{}
+	for name, p := range map[string]struct {
+		policy   v1alpha1.RefreshPolicy
+		interval time.Duration
+		next     time.Time
+		due      string
+	}{
+		"Periodic":           {v1alpha1.RefreshPeriodic, time.Hour, now, yes},
+		"between two":        {v1alpha1.RefreshPeriodic, time.Hour, now.Add(time.Minute), no},
+		"Periodic without":   {v1alpha1.RefreshPeriodic, 0, now, no},
+		"OnChange unchanged": {v1alpha1.RefreshOnChange, time.Hour, now, no},
+		"CreatedOnce":        {v1alpha1.RefreshCreatedOnce, time.Hour, now, no},
+	} {
+		in := RefreshInput{Policy: p.policy, Interval: p.interval, Now: now, Next: p.next, Refreshed: true}
+		moments[name] = moment{in, p.due, yes}
+		requested := in
+		requested.Request = "now"
+		moments[name+", requested"] = moment{requested, yes, yes}
+		failing := in
+		failing.Failing = true
+		moments[name+", failing"] = moment{failing, yes, yes}
+		in.Refreshed = false
+		moments[name+", first"] = moment{in, yes, no}
+		requested.Refreshed = false
+		moments[name+", first and requested"] = moment{requested, yes, no}
+	}
+	return moments
+}
+
+// policies are the three policies of a target.
+type policies struct {
+	creation v1alpha1.CreationPolicy
+	deletion v1alpha1.DeletionPolicy
+	cleanup  v1alpha1.CleanupPolicy
+}
+
+func everyPolicy() iter.Seq[policies] {
+	return func(yield func(policies) bool) {
+		for _, c := range []v1alpha1.CreationPolicy{"", v1alpha1.CreateOwner, v1alpha1.CreateOrphan, v1alpha1.CreateMerge, v1alpha1.CreateCreateOrMerge, v1alpha1.CreateNone} {
+			for _, d := range []v1alpha1.DeletionPolicy{"", v1alpha1.DeletionRetain, v1alpha1.DeletionDelete, v1alpha1.DeletionMerge} {
+				for _, u := range []v1alpha1.CleanupPolicy{"", v1alpha1.CleanupOnDelete, v1alpha1.CleanupNever} {
+					if !yield(policies{c, d, u}) {
+						return
+					}
 				}
-				decide := func(owns bool) (o outcome) {
-					for i, r := range rendered {
-						d := Decide(Self{UID: "uid-me", Generation: 3, Synced: synced, Owns: owns}, tc.target, r)
-						o[i] = string(d.Action)
-						if d.Fence {
-							o[i] += "+"
+			}
+		}
+	}
+}
+
+// accepted reports whether the API server takes the policies; see the CEL rules of the target.
+func (p policies) accepted() bool {
+	switch {
+	case p.deletion == v1alpha1.DeletionDelete && slices.Contains([]v1alpha1.CreationPolicy{v1alpha1.CreateMerge, v1alpha1.CreateCreateOrMerge, v1alpha1.CreateNone}, p.creation):
+		return false
+	case p.deletion == v1alpha1.DeletionMerge && p.creation == v1alpha1.CreateNone:
+		return false
+	case p.cleanup != "" && p.creation != "" && p.creation != v1alpha1.CreateOwner:
+		return false
+	}
+	return true
+}
+
+// combination is one of the product: what the tables and what Decide are asked.
+type combination struct {
+	scene   scene
+	refresh RefreshInput
+	self    Self
+	target  Target
+	reading Reading
+}
+
+// lifecycles is the whole product of what the API server accepts.
+func lifecycles() iter.Seq[combination] {
+	word := map[bool]string{true: yes, false: no}
+	moments := refreshes()
+	return func(yield func(combination) bool) {
+		for p := range everyPolicy() {
+			if !p.accepted() {
+				continue
+			}
+			// Unset, cleanupPolicy is that of the flag: OnDelete.
+			owns := (p.creation == "" || p.creation == v1alpha1.CreateOwner) && p.cleanup != v1alpha1.CleanupNever
+			s := scene{creation: string(p.creation), deletion: string(p.deletion), owns: word[owns]}
+			if s.creation == "" {
+				s.creation = "Owner"
+			}
+			if s.deletion == "" {
+				s.deletion = "Retain"
+			}
+			for target, t := range targets(p.creation, owns) {
+				for answer, r := range answers {
+					for _, m := range moments {
+						for immutable, w := range word {
+							s.target, s.answer, s.due, s.synced, s.immutable = target, answer, m.due, m.synced, w
+							self := Self{
+								UID: "uid-me", Generation: 3, Creation: p.creation, Deletion: p.deletion, Owns: owns,
+								Immutable: immutable, Synced: m.synced == yes, Absent: target == "withheld",
+							}
+							if !yield(combination{s, m.in, self, t, r}) {
+								return
+							}
 						}
 					}
-					return o
 				}
-				got := want{decide(true), decide(false)}
-				if diff := cmp.Diff(tc.want, got); diff != "" {
-					t.Errorf("\n%s\nDecide(), synced before %t: -want, +got:\n%s", tc.reason, synced, diff)
+			}
+		}
+	}
+}
+
+// TestLifecycle goes through every combination of policies, states of the Secret and answers of the
+// provider, and asks as the loop does: without an answer, and then with one. Each is in exactly one
+// row of each table.
+func TestLifecycle(t *testing.T) {
+	before, after, fence := unread(), answered(), fences()
+	wrong := map[string]int{}
+	check := func(name, reason string, c combination, want, got Decision) {
+		s := c.scene
+		want.Fence = fence.rows[fence.only(t, scene{action: string(want.Action), owns: s.owns, synced: s.synced, target: s.target})].want
+		got.Message = ""
+		if want == got {
+			return
+		}
+		if wrong[name]++; wrong[name] == 1 {
+			t.Errorf("%s: %s\n%+v\nDecide(): -want, +got:\n%s", name, reason, s, cmp.Diff(want, got))
+		}
+	}
+
+	combinations := 0
+	for c := range lifecycles() {
+		combinations++
+		s := c.scene
+		due := RefreshDue(c.refresh)
+		if (due != NotDue) != (s.due == yes) {
+			t.Errorf("RefreshDue(%+v): %q, but it is due: %s", c.refresh, due, s.due)
+		}
+		c.self.Due = due
+		name := before.only(t, scene{creation: s.creation, owns: s.owns, immutable: s.immutable, due: s.due, target: s.target})
+		check("unread "+name, before.rows[name].reason, c, Decision{Action: before.rows[name].want}, Decide(c.self, c.target, nil))
+
+		c.self.Due = NotDue
+		name = after.only(t, scene{creation: s.creation, deletion: s.deletion, owns: s.owns, immutable: s.immutable, target: s.target, answer: s.answer})
+		check("answered "+name, after.rows[name].reason, c, after.rows[name].want, Decide(c.self, c.target, &c.reading))
+	}
+	before.used(t)
+	after.used(t)
+	fence.used(t)
+	for name, n := range wrong {
+		t.Errorf("%s: %d combinations are wrong", name, n)
+	}
+	if want := 36 * 23 * 8 * 25 * 2; combinations != want {
+		t.Errorf("%d combinations were tried, want %d", combinations, want)
+	}
+}
+
+// TestForbidden checks that no combination is left out of TestLifecycle but those that the API server
+// rejects.
+func TestForbidden(t *testing.T) {
+	accepts := map[v1alpha1.CreationPolicy]struct {
+		deletion []v1alpha1.DeletionPolicy
+		cleanup  []v1alpha1.CleanupPolicy
+	}{
+		"":                           {[]v1alpha1.DeletionPolicy{"", "Retain", "Delete", "Merge"}, []v1alpha1.CleanupPolicy{"", "OnDelete", "Never"}},
+		v1alpha1.CreateOwner:         {[]v1alpha1.DeletionPolicy{"", "Retain", "Delete", "Merge"}, []v1alpha1.CleanupPolicy{"", "OnDelete", "Never"}},
+		v1alpha1.CreateOrphan:        {[]v1alpha1.DeletionPolicy{"", "Retain", "Delete", "Merge"}, []v1alpha1.CleanupPolicy{""}},
+		v1alpha1.CreateMerge:         {[]v1alpha1.DeletionPolicy{"", "Retain", "Merge"}, []v1alpha1.CleanupPolicy{""}},
+		v1alpha1.CreateCreateOrMerge: {[]v1alpha1.DeletionPolicy{"", "Retain", "Merge"}, []v1alpha1.CleanupPolicy{""}},
+		v1alpha1.CreateNone:          {[]v1alpha1.DeletionPolicy{"", "Retain"}, []v1alpha1.CleanupPolicy{""}},
+	}
+	all, forbidden := 0, 0
+	for p := range everyPolicy() {
+		all++
+		a := accepts[p.creation]
+		if want := slices.Contains(a.deletion, p.deletion) && slices.Contains(a.cleanup, p.cleanup); p.accepted() != want {
+			t.Errorf("%+v: accepted %t, want %t", p, p.accepted(), want)
+		}
+		if !p.accepted() {
+			forbidden++
+		}
+	}
+	if all != 72 || forbidden != 36 {
+		t.Errorf("%d of %d combinations are left out, want 36 of 72", forbidden, all)
+	}
+}
+
+// written returns what a decision leaves behind.
+func (c combination) written(d Decision) (Self, Target) {
+	self, t := c.self, c.target
+	self.Synced, self.Absent = true, d.Absent
+	switch d.Action { //nolint:exhaustive // The others leave all as it is.
+	case Create, Apply:
+		t.Mark = Mark{
+			Name: "db", UID: self.UID, Generation: self.Generation, Policy: self.Creation,
+			Created: t.Mark.Created || d.Action == Create, Hash: c.reading.Hash, Fields: c.reading.Fields,
+		}
+		t.Exists, t.Owned, t.Intact, t.Holds, t.Sealed = true, self.Owns, true, c.reading.Keys > 0, self.Immutable
+	case Own:
+		t.Owned, t.Mark.UID, t.Mark.Policy = self.Owns, self.UID, self.Creation
+	case Delete:
+		t = Target{}
+	}
+	return self, t
+}
+
+// TestSettles checks that after a success nothing is to be done, and nothing to be read before the
+// next refresh: a refresh that finds nothing new writes nothing, OnChange reads only on a change, and
+// CreatedOnce reads once.
+func TestSettles(t *testing.T) {
+	type unsettled struct {
+		creation, deletion, target, answer string
+		did, next                          Action
+	}
+	seen := map[combination]bool{}
+	wrong := map[unsettled]int{}
+	for c := range lifecycles() {
+		c.self.Due = RefreshDue(c.refresh)
+		c.refresh = RefreshInput{}
+		if seen[c] {
+			continue
+		}
+		seen[c] = true
+
+		did := Decide(c.self, c.target, nil)
+		c.self.Due = NotDue
+		switch did.Action { //nolint:exhaustive // The others change nothing.
+		case Own:
+		case Read:
+			did = Decide(c.self, c.target, &c.reading)
+		default:
+			continue
+		}
+		if !slices.Contains([]Action{Create, Apply, Own, Delete, Nothing}, did.Action) {
+			continue
+		}
+		self, target := c.written(did)
+		next := Decide(self, target, nil).Action
+		settled := next == Nothing || did.Action == Own && (next == Read && !target.Intact || next == Refuse)
+		if settled && next == Nothing && did.Action != Own && did.Action != Nothing {
+			next = Decide(self, target, &c.reading).Action
+			settled = next == Nothing
+		}
+		if !settled {
+			wrong[unsettled{c.scene.creation, c.scene.deletion, c.scene.target, c.scene.answer, did.Action, next}]++
+		}
+	}
+	for u, n := range wrong {
+		t.Errorf("%d times %+v", n, u)
+	}
+}
+
+// decision is a case of the tables below.
+type decision struct {
+	reason  string
+	self    Self
+	target  Target
+	reading *Reading
+	want    Decision
+}
+
+func decide(t *testing.T, cases map[string]decision) {
+	t.Helper()
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			tc.self.UID, tc.self.Generation = "uid-me", 3
+			got := Decide(tc.self, tc.target, tc.reading)
+			if diff := cmp.Diff(tc.want, got, cmpopts.IgnoreFields(Decision{}, "Message")); diff != "" {
+				t.Errorf("\n%s\nDecide(): -want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// marked is the mark of a generation of the object with a uid.
+func marked(uid types.UID, generation int64) Mark {
+	return Mark{Name: "db", UID: uid, Generation: generation, Created: true, Hash: "h", Fields: "f"}
+}
+
+func TestDecideFence(t *testing.T) {
+	owner, orphan, other := Self{Owns: true}, Self{Creation: v1alpha1.CreateOrphan}, Self{Creation: v1alpha1.CreateCreateOrMerge}
+	same, changed, gone := &Reading{Values: 2, Keys: 2, Hash: "h", Fields: "f"}, &Reading{Values: 2, Keys: 2, Hash: "i", Fields: "f"}, &Reading{Gone: true}
+	ours := func(m Mark) Target {
+		return Target{Exists: true, Owned: true, Intact: true, Holds: true, Mark: m}
+	}
+	synced, deletes := owner, owner
+	synced.Synced = true
+	deletes.Deletion = v1alpha1.DeletionDelete
+	lower := marked("uid-dead", 1)
+
+	decide(t, map[string]decision{
+		"OlderGeneration":  {"A mark of an earlier generation is our own.", owner, ours(marked("uid-me", 2)), changed, Decision{Action: Apply}},
+		"SameGeneration":   {"So is one of the same.", owner, ours(marked("uid-me", 3)), changed, Decision{Action: Apply}},
+		"HigherGeneration": {"One of a higher generation knows more than we do.", owner, ours(marked("uid-me", 4)), changed, Decision{Action: Apply, Fence: true}},
+		"HigherDrifted":    {"Also if it is drift that is reverted.", owner, Target{Exists: true, Owned: true, Holds: true, Mark: marked("uid-me", 4)}, same, Decision{Action: Apply, Fence: true}},
+		"HigherSame":       {"Nothing is no write.", owner, ours(marked("uid-me", 4)), same, Decision{Action: Nothing}},
+		"OtherUID":         {"Generations of two uids cannot be compared.", owner, ours(lower), changed, Decision{Action: Apply, Fence: true}},
+		"OtherUIDSame":     {"The hash is keyed with the uid, so what is equal is not ours for that.", owner, ours(lower), same, Decision{Action: Apply, Fence: true}},
+		"OwnerToCome":      {"An ownerReference with a dead uid has the collector delete a live Secret.", owner, Target{Exists: true}, same, Decision{Action: Apply, Fence: true}},
+		"OwnerThere":       {"The ownerReference is there already.", owner, Target{Exists: true, Owned: true, Holds: true}, same, Decision{Action: Apply}},
+		"OwnerToGo":        {"An ownerReference that goes does no harm.", Self{}, ours(marked("uid-me", 3)), changed, Decision{Action: Apply}},
+		"NoOwner":          {"An adoption without ownerReference does no harm.", orphan, Target{Exists: true}, same, Decision{Action: Apply}},
+		"Own":              {"What moves the ownerReference is fenced.", Self{}, ours(marked("uid-me", 3)), nil, Decision{Action: Own, Fence: true}},
+		"OwnAnswered":      {"Also after reading.", Self{}, ours(marked("uid-me", 3)), same, Decision{Action: Own, Fence: true}},
+		"OwnPolicy":        {"Also if only the mark changes.", other, Target{Exists: true, Intact: true, Mark: func() Mark { m := marked("uid-me", 3); m.Policy = v1alpha1.CreateMerge; return m }()}, nil, Decision{Action: Own, Fence: true}},
+		"Delete":           {"A deletion cannot be undone.", deletes, ours(marked("uid-me", 3)), gone, Decision{Action: Delete, Fence: true, Absent: true}},
+		"Create":           {"A POST cannot overwrite.", owner, Target{}, same, Decision{Action: Create}},
+		"CreateAgain":      {"The Secret may have been collected with its ExternalSecret.", synced, Target{}, same, Decision{Action: Create, Fence: true}},
+		"CreateNothing":    {"What creates nothing is not fenced.", Self{Synced: true, Deletion: v1alpha1.DeletionDelete}, Target{}, gone, Decision{Action: Nothing, Absent: true}},
+		"KeepOtherUID":     {"What keeps all is not fenced.", owner, ours(lower), gone, Decision{Action: Keep}},
+		"YieldOtherUID":    {"What yields is not fenced.", owner, Target{Exists: true, Mark: lower, Foreign: &metav1.OwnerReference{Kind: "Database"}}, same, Decision{Action: Yield}},
+		"SealedByNamesake": {"Who takes over an immutable Secret marks it, and leaves the data.", Self{Creation: v1alpha1.CreateOrphan, Immutable: true}, Target{Exists: true, Intact: true, Holds: true, Sealed: true, Mark: lower}, nil, Decision{Action: Own, Fence: true}},
+		"SealedUnmarked":   {"So is one marked again whose mark somebody removed.", Self{Creation: v1alpha1.CreateOrphan, Immutable: true}, Target{Exists: true, Holds: true, Sealed: true}, same, Decision{Action: Own, Fence: true}},
+	})
+}
+
+func TestDecideFlags(t *testing.T) {
+	shares := Self{Creation: v1alpha1.CreateCreateOrMerge}
+	yields := Self{Creation: v1alpha1.CreateCreateOrMerge, Yields: true}
+	yieldsDue := Self{Creation: v1alpha1.CreateCreateOrMerge, Yields: true, Due: Elapsed}
+	orphan := Self{Creation: v1alpha1.CreateOrphan, Deletion: v1alpha1.DeletionDelete}
+	deletes := Self{Deletion: v1alpha1.DeletionDelete}
+	withheld, withheldDue := Self{Deletion: v1alpha1.DeletionDelete, Absent: true}, Self{Deletion: v1alpha1.DeletionDelete, Absent: true, Due: Elapsed}
+	merges := Self{Creation: v1alpha1.CreateMerge, Deletion: v1alpha1.DeletionMerge}
+
+	with := func(m Mark, p v1alpha1.CreationPolicy) Mark {
+		m.Policy = p
+		return m
+	}
+	mark := marked("uid-me", 3)
+	ours := func(p v1alpha1.CreationPolicy) Target {
+		return Target{Exists: true, Intact: true, Holds: true, Mark: with(mark, p)}
+	}
+	emptied := Target{Exists: true, Intact: true, Others: true, Mark: Mark{Name: "db", UID: "uid-me", Generation: 3, Policy: v1alpha1.CreateMerge, Hash: "none", Fields: "none"}}
+	rival := func(m Mark) Target {
+		return Target{Exists: true, Intact: true, Others: true, Mark: m, Rival: "other"}
+	}
+
+	held := &Reading{Values: 2, Hash: "none", Fields: "none"}
+	some := &Reading{Values: 2, Keys: 1, Hash: "one", Fields: "one"}
+	gone := &Reading{Gone: true, Hash: "none", Fields: "none"}
+	optional := &Reading{Hash: "none", Fields: "none"}
+	same := &Reading{Values: 2, Keys: 2, Hash: "h", Fields: "f"}
+
+	decide(t, map[string]decision{
+		"Yields":           {"While others hold all keys, reading would not help.", yields, Target{Exists: true, Others: true}, nil, Decision{Action: Nothing}},
+		"YieldsDue":        {"A refresh reads, the spec may ask for other keys.", yieldsDue, Target{Exists: true, Others: true}, nil, Decision{Action: Read}},
+		"YieldsNoLonger":   {"When a key is freed it is tried again.", shares, Target{Exists: true, Others: true}, nil, Decision{Action: Read}},
+		"YieldsUnmarked":   {"What it does hold it defends.", yields, Target{Exists: true, Holds: true}, nil, Decision{Action: Read}},
+		"YieldsDrifted":    {"Its own mark, too.", yields, Target{Exists: true, Mark: with(mark, v1alpha1.CreateCreateOrMerge)}, nil, Decision{Action: Read}},
+		"YieldsAbsent":     {"A Secret that was deleted is created again.", yields, Target{}, nil, Decision{Action: Read}},
+		"YieldsAll":        {"To who gets no key nothing is to be written.", shares, Target{Exists: true, Others: true}, held, Decision{Action: Nothing}},
+		"YieldsAllMarked":  {"Who got one before lets go of it.", shares, ours(v1alpha1.CreateCreateOrMerge), held, Decision{Action: Apply}},
+		"YieldsAllHeld":    {"Also without a mark.", shares, Target{Exists: true, Holds: true}, held, Decision{Action: Apply}},
+		"YieldsSome":       {"Who gets a key writes it.", shares, Target{Exists: true, Others: true}, some, Decision{Action: Apply}},
+		"YieldsOwner":      {"Owner adopts, if with no key.", Self{}, Target{Exists: true, Others: true}, held, Decision{Action: Apply}},
+		"YieldedNotGone":   {"What others hold is not gone: nothing is absent.", orphan, Target{Exists: true, Others: true}, held, Decision{Action: Nothing}},
+		"YieldedNotDelete": {"Nor is the Secret deleted for it.", orphan, ours(v1alpha1.CreateOrphan), held, Decision{Action: Apply}},
+
+		"Withheld":         {"What is absent on purpose is not created again.", withheld, Target{}, nil, Decision{Action: Nothing}},
+		"WithheldDue":      {"A refresh asks again.", withheldDue, Target{}, nil, Decision{Action: Read}},
+		"WithheldComes":    {"The provider has it again.", withheld, Target{}, same, Decision{Action: Create}},
+		"WithheldStays":    {"The provider still has nothing.", withheld, Target{}, gone, Decision{Action: Nothing, Absent: true}},
+		"WithheldRightful": {"Our own Secret, come back, is looked at as any other.", withheld, ours(""), nil, Decision{Action: Nothing}},
+		"WithheldDrifted":  {"Our own Secret, come back, is looked at as any other.", withheld, Target{Exists: true, Mark: mark}, nil, Decision{Action: Read}},
+
+		"OptionalGone":       {"An optional entry that is gone is removed under every policy.", Self{}, ours(""), optional, Decision{Action: Apply}},
+		"OptionalGoneDelete": {"Under Delete the Secret goes when no key is left.", deletes, ours(""), optional, Decision{Action: Delete, Fence: true, Absent: true}},
+		"OptionalGoneAbsent": {"Under Delete there is no Secret without a key.", deletes, Target{}, optional, Decision{Action: Nothing, Absent: true}},
+		"OptionalGoneMerge":  {"Where nothing is ours and nothing is to be, nothing is written.", Self{Creation: v1alpha1.CreateMerge}, Target{Exists: true, Others: true}, optional, Decision{Action: Nothing}},
+		"Dropped":            {"Keys are dropped once.", merges, emptied, gone, Decision{Action: Nothing}},
+		"DroppedComesBack":   {"What the provider has again is written again.", merges, emptied, same, Decision{Action: Apply}},
+		"DroppedLooks":       {"Between two refreshes nothing is read for what is gone.", merges, emptied, nil, Decision{Action: Nothing}},
+
+		"RivalFirst":     {"Owner after another writer is a Conflict.", Self{}, rival(Mark{}), nil, Decision{Action: Yield}},
+		"RivalFirstRead": {"Also if it shows only after reading.", Self{}, rival(Mark{}), same, Decision{Action: Yield}},
+		"RivalAsGuest":   {"Who came as a guest does not become the Owner beside the other.", Self{}, rival(with(mark, v1alpha1.CreateMerge)), nil, Decision{Action: Yield}},
+		"RivalIsGuest":   {"Who comes later does not drive out the Owner.", Self{}, rival(mark), nil, Decision{Action: Nothing}},
+		"RivalSpelled":   {"Owner by name is Owner.", Self{}, rival(with(mark, v1alpha1.CreateOwner)), nil, Decision{Action: Nothing}},
+
+		"ForeignTerminating": {"What is in the way is said also while it goes.", Self{}, Target{Exists: true, Terminating: true, Foreign: &metav1.OwnerReference{}}, nil, Decision{Action: Yield}},
+		"NoneAnywhere":       {"None writes nothing, whatever is there.", Self{Creation: v1alpha1.CreateNone, Owns: true, Immutable: true}, Target{Exists: true, Terminating: true, Sealed: true, Foreign: &metav1.OwnerReference{}, Rival: "other"}, same, Decision{Action: Nothing}},
+	})
+}
+
+// TestDecideSays checks that who is told that nothing is written is told why, and what to do.
+func TestDecideSays(t *testing.T) {
+	controls, not := true, false
+	cases := map[string]struct {
+		reason string
+		self   Self
+		target Target
+		action Action
+		want   []string
+	}{
+		"Controller":    {"The message names the controller and the fix.", Self{}, Target{Exists: true, Foreign: &metav1.OwnerReference{Kind: "Database", Name: "other", Controller: &controls}}, Yield, []string{"controlled by Database", `"other"`, "choose another spec.target.name", "remove that owner"}},
+		"Owner":         {"The message names the owner and the fix.", Self{}, Target{Exists: true, Foreign: &metav1.OwnerReference{Kind: "Database", Name: "other"}}, Yield, []string{"owned by Database", `"other"`, "choose another spec.target.name", "remove that owner"}},
+		"NotController": {"An owner that says it controls nothing is an owner.", Self{}, Target{Exists: true, Foreign: &metav1.OwnerReference{Kind: "Database", Name: "other", Controller: &not}}, Yield, []string{"owned by Database", `"other"`, "choose another spec.target.name"}},
+		"Rival":         {"The message names the rival and the fix.", Self{}, Target{Exists: true, Rival: "other"}, Yield, []string{`ExternalSecret "other"`, "choose another spec.target.name"}},
+		"Missing":       {"The message says who waits for what.", Self{Creation: v1alpha1.CreateMerge}, Target{}, Missing, []string{"does not exist", "creationPolicy Merge", "until somebody creates it"}},
+		"Refuse":        {"The message names the field and the fix.", Self{}, Target{Exists: true, Intact: true, Sealed: true, Mark: marked("uid-me", 3)}, Refuse, []string{"spec.target.immutable", "delete the Secret", "created again"}},
+		"Wait":          {"The message says what is waited for.", Self{}, Target{Exists: true, Terminating: true}, Wait, []string{"being deleted"}},
+		"Absent":        {"The message says why the provider is read.", Self{}, Target{}, Read, []string{"does not exist"}},
+		"Drifted":       {"The message says why the provider is read.", Self{}, Target{Exists: true, Mark: marked("uid-me", 3)}, Read, []string{"changed"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			tc.self.UID, tc.self.Generation = "uid-me", 3
+			got := Decide(tc.self, tc.target, nil)
+			if got.Action != tc.action {
+				t.Errorf("\n%s\nAction: %s, want %s", tc.reason, got.Action, tc.action)
+			}
+			for _, w := range tc.want {
+				if !strings.Contains(got.Message, w) {
+					t.Errorf("\n%s\nMessage: %q does not say %q", tc.reason, got.Message, w)
 				}
 			}
 		})
 	}
 }
 
-func TestDecideSays(t *testing.T) {
+// TestLeave checks what becomes of a Secret that is no longer the target: what would become of it if
+// the object was deleted.
+func TestLeave(t *testing.T) {
+	owns, never := Self{Owns: true}, Self{}
+	mark := marked("uid-me", 3)
+	owned := Target{Exists: true, Owned: true, Intact: true, Holds: true, Mark: mark}
+	change := func(change func(t *Target)) Target {
+		t := owned
+		change(&t)
+		return t
+	}
+	orphan := change(func(t *Target) { t.Owned = false })
+	shared := change(func(t *Target) { t.Others = true })
 	cases := map[string]struct {
 		reason string
+		self   Self
 		target Target
-		want   []string
+		want   Decision
 	}{
-		"Controller":  {"The message names the owner and the fix.", Target{Exists: true, Controller: controller("Database", "other", "db")}, []string{"Database", `"other"`, "spec.target.name"}},
-		"Rival":       {"The message names the rival and the fix.", Target{Exists: true, Rival: "other"}, []string{"ExternalSecret", `"other"`, "spec.target.name"}},
-		"Terminating": {"The message says what is waited for.", Target{Exists: true, Terminating: true}, []string{"being deleted"}},
+		"Owned":            {"The collector would take it.", owns, owned, Decision{Action: Delete, Fence: true}},
+		"OwnedByName":      {"Owner by name is Owner.", Self{Creation: v1alpha1.CreateOwner, Owns: true}, owned, Decision{Action: Delete, Fence: true}},
+		"OwnedDrifted":     {"Drift or not.", owns, change(func(t *Target) { t.Intact = false }), Decision{Action: Delete, Fence: true}},
+		"OwnedAdopted":     {"Adopted or not.", owns, change(func(t *Target) { t.Mark.Created = false }), Decision{Action: Delete, Fence: true}},
+		"OwnedSealed":      {"Immutable or not.", owns, change(func(t *Target) { t.Sealed = true }), Decision{Action: Delete, Fence: true}},
+		"OwnedUnmarked":    {"Marked or not.", owns, change(func(t *Target) { t.Mark = Mark{} }), Decision{Action: Delete, Fence: true}},
+		"Shared":           {"Keys of others are never changed; only ours go, and the owner.", owns, shared, Decision{Action: Release, Fence: true}},
+		"SharedSealed":     {"Keys of an immutable Secret cannot be dropped; only the owner goes.", owns, change(func(t *Target) { t.Others, t.Sealed = true, true }), Decision{Action: Own, Fence: true}},
+		"NoLongerOwned":    {"Under Never it is kept: the owner goes, or the collector would take it.", never, owned, Decision{Action: Own, Fence: true}},
+		"NoLongerShared":   {"The same with keys of others.", never, shared, Decision{Action: Own, Fence: true}},
+		"NowOrphan":        {"Orphan keeps it.", Self{Creation: v1alpha1.CreateOrphan}, owned, Decision{Action: Own, Fence: true}},
+		"NowMerge":         {"Merge keeps it, its own keys too.", Self{Creation: v1alpha1.CreateMerge}, owned, Decision{Action: Own, Fence: true}},
+		"NowCreateOrMerge": {"CreateOrMerge keeps it.", Self{Creation: v1alpha1.CreateCreateOrMerge}, owned, Decision{Action: Own, Fence: true}},
+		"NowNone":          {"None writes nothing.", Self{Creation: v1alpha1.CreateNone}, owned, Decision{Action: Nothing}},
+		"Never":            {"Never keeps it.", never, orphan, Decision{Action: Nothing}},
+		"NotOwned":         {"Without an ownerReference it would stay.", owns, orphan, Decision{Action: Nothing}},
+		"NotOwnedShared":   {"Without an ownerReference it would stay.", owns, change(func(t *Target) { t.Owned, t.Others = false, true }), Decision{Action: Nothing}},
+		"Orphan":           {"Orphan keeps it.", Self{Creation: v1alpha1.CreateOrphan}, orphan, Decision{Action: Nothing}},
+		"Merge":            {"Merge keeps it, its own keys too.", Self{Creation: v1alpha1.CreateMerge}, orphan, Decision{Action: Nothing}},
+		"CreateOrMerge":    {"CreateOrMerge keeps it.", Self{Creation: v1alpha1.CreateCreateOrMerge}, orphan, Decision{Action: Nothing}},
+		"Absent":           {"What is gone is gone.", owns, Target{}, Decision{Action: Nothing}},
+		"Terminating":      {"What is going goes.", owns, change(func(t *Target) { t.Terminating = true }), Decision{Action: Nothing}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got := Decide(Self{UID: "uid-me"}, tc.target, nil).Message
-			for _, w := range tc.want {
-				if !strings.Contains(got, w) {
-					t.Errorf("\n%s\nMessage: %q does not say %q", tc.reason, got, w)
+			tc.self.UID, tc.self.Generation = "uid-me", 3
+			for _, deletion := range []v1alpha1.DeletionPolicy{"", v1alpha1.DeletionRetain, v1alpha1.DeletionDelete, v1alpha1.DeletionMerge} {
+				tc.self.Deletion = deletion // That is about the provider.
+				if diff := cmp.Diff(tc.want, Leave(tc.self, tc.target)); diff != "" {
+					t.Errorf("\n%s\nLeave(), deletionPolicy %q: -want, +got:\n%s", tc.reason, deletion, diff)
 				}
 			}
 		})

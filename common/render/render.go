@@ -16,15 +16,18 @@ type Output struct {
 	Data map[string][]byte
 	// Sources that were read, for the status.
 	Sources []v1alpha1.SourceStatus
+	// Gone reports what the spec names, without calling it optional, and the provider says does not
+	// exist; nil if there is nothing of that. Data is then what is left.
+	Gone *store.Error
 }
 
 // Values returns the result of a read.
 type Values func(Source) store.Result
 
-// Render returns the Secret's keys and values. If any value is missing or unfit, nothing is
-// returned but the error, a *store.Error whose message begins with its class and names the key and
-// the store: a Secret is never half-filled. A failure other than NotFound is reported first, since
-// it casts doubt on the rest.
+// Render returns the Secret's keys and values. If any value could not be read or is unfit, nothing
+// is returned but the error, a *store.Error whose message begins with its class and names the key
+// and the store: a Secret is never half-filled. What definitely does not exist is no such error; the
+// policies decide about it.
 func Render(es *v1alpha1.ExternalSecret, p Plan, values Values) (Output, error) {
 	r := &renderer{values: values, data: map[string][]byte{}}
 	for i, e := range es.Spec.DataFrom {
@@ -33,10 +36,10 @@ func Render(es *v1alpha1.ExternalSecret, p Plan, values Values) (Output, error) 
 	for _, e := range es.Spec.Data {
 		r.single(storeOfData(es, e), e)
 	}
-	if err := r.verdict(); err != nil {
+	if err := verdict(r.errs, len(r.gone)); err != nil {
 		return Output{}, err
 	}
-	out := Output{Data: r.data}
+	out := Output{Data: r.data, Gone: verdict(r.gone, 0)}
 	size := 0
 	for _, v := range r.data {
 		size += len(v)
@@ -55,7 +58,8 @@ func Render(es *v1alpha1.ExternalSecret, p Plan, values Values) (Output, error) 
 type renderer struct {
 	values Values
 	data   map[string][]byte
-	errs   []*store.Error
+	// errs are failures; gone is what does not exist.
+	errs, gone []*store.Error
 }
 
 func (r *renderer) single(ref *v1alpha1.StoreRef, e v1alpha1.DataEntry) {
@@ -117,26 +121,26 @@ func (r *renderer) fail(ref *v1alpha1.StoreRef, rr v1alpha1.RemoteRef, err error
 	if rr.Version != "" {
 		what += fmt.Sprintf(" version %q", rr.Version)
 	}
-	r.errs = append(r.errs, &store.Error{
+	e := &store.Error{
 		Class:      safe.Class,
 		Message:    fmt.Sprintf("%s: %s in %s %q: %s", safe.Class, what, ref.Kind, ref.Name, safe.Message),
 		RetryAfter: safe.RetryAfter,
-	})
+	}
+	if safe.Class == store.NotFound {
+		r.gone = append(r.gone, e)
+		return
+	}
+	r.errs = append(r.errs, e)
 }
 
-// verdict returns the error to report; nil if there is none.
-func (r *renderer) verdict() error {
-	if len(r.errs) == 0 {
+// verdict returns the first of several errors, which says how many more there are, others included;
+// nil if there is none.
+func verdict(errs []*store.Error, others int) *store.Error {
+	if len(errs) == 0 {
 		return nil
 	}
-	first := r.errs[0]
-	for _, e := range r.errs {
-		if e.Class != store.NotFound {
-			first = e
-			break
-		}
-	}
-	if more := len(r.errs) - 1; more > 0 {
+	first := errs[0]
+	if more := len(errs) - 1 + others; more > 0 {
 		first.Message += fmt.Sprintf(" (and %d more)", more)
 	}
 	return first

@@ -277,6 +277,15 @@ func TestRenderErrors(t *testing.T) {
 				t.Fatal(err)
 			}
 			out, err := Render(es, p, tc.remote.values)
+			if tc.want.Class == store.NotFound && err == nil && out.Gone != nil {
+				err, out.Gone = out.Gone, nil // For the policies to decide; here no value is left.
+				if len(out.Data) == 0 {
+					out.Data = nil
+				}
+			}
+			if tc.want.Class == store.NotFound {
+				out.Sources = nil // What was read is told, also where a property of it is missing.
+			}
 			if diff := cmp.Diff(Output{}, out); diff != "" {
 				t.Errorf("\n%s\nRender(): output beside an error:\n%s", tc.reason, diff)
 			}
@@ -300,6 +309,27 @@ func TestRenderErrors(t *testing.T) {
 				t.Errorf("\n%s\nRender(): a message of %d bytes that shows a value or too much: %.600q", tc.reason, len(msg), msg)
 			}
 		})
+	}
+}
+
+// TestRenderGone has one of two values missing: the other is there, and the policies decide.
+func TestRenderGone(t *testing.T) {
+	es := external(func(s *v1alpha1.ExternalSecretSpec) { s.Data = append(s.Data, entry("second", "other", "")) })
+	p, err := NewPlan(es)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := Render(es, p, remote{"prod/shop/db": value("x", "v1")}.values)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Output{
+		Data:    map[string][]byte{es.Spec.Data[0].SecretKey: []byte("x")},
+		Sources: []v1alpha1.SourceStatus{{Key: "shop/db", Version: "v1"}},
+		Gone:    &store.Error{Class: store.NotFound, Message: `NotFound: "other" in FakeStore "prod": it does not exist`},
+	}
+	if diff := cmp.Diff(want, out); diff != "" {
+		t.Errorf("Render(): -want, +got:\n%s", diff)
 	}
 }
 

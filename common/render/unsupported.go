@@ -1,6 +1,8 @@
 package render
 
 import (
+	"slices"
+
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
@@ -10,20 +12,19 @@ import (
 // nothing is ignored in silence.
 func unsupported(es *v1alpha1.ExternalSecret) error {
 	t := es.Spec.Target
-	switch es.Spec.RefreshPolicy {
-	case "", v1alpha1.RefreshPeriodic, v1alpha1.RefreshOnChange, v1alpha1.RefreshCreatedOnce:
-	default:
-		return notYet("spec.refreshPolicy: " + string(es.Spec.RefreshPolicy))
-	}
-	switch {
-	case t.CreationPolicy != "" && t.CreationPolicy != v1alpha1.CreateOwner:
-		return notYet("spec.target.creationPolicy: " + string(t.CreationPolicy))
-	case t.DeletionPolicy != "" && t.DeletionPolicy != v1alpha1.DeletionRetain:
-		return notYet("spec.target.deletionPolicy: " + string(t.DeletionPolicy))
-	case t.CleanupPolicy != "" && t.CleanupPolicy != v1alpha1.CleanupOnDelete && t.CleanupPolicy != v1alpha1.CleanupNever:
-		return notYet("spec.target.cleanupPolicy: " + string(t.CleanupPolicy))
-	case t.Immutable:
-		return notYet("spec.target.immutable")
+	// The API server takes only what the CRD lists; a later CRD may list more than this version knows.
+	for _, p := range []struct {
+		field, value string
+		known        []string
+	}{
+		{"spec.refreshPolicy", string(es.Spec.RefreshPolicy), names(v1alpha1.RefreshPeriodic, v1alpha1.RefreshOnChange, v1alpha1.RefreshCreatedOnce)},
+		{"spec.target.creationPolicy", string(t.CreationPolicy), names(v1alpha1.CreateOwner, v1alpha1.CreateOrphan, v1alpha1.CreateMerge, v1alpha1.CreateCreateOrMerge, v1alpha1.CreateNone)},
+		{"spec.target.deletionPolicy", string(t.DeletionPolicy), names(v1alpha1.DeletionRetain, v1alpha1.DeletionDelete, v1alpha1.DeletionMerge)},
+		{"spec.target.cleanupPolicy", string(t.CleanupPolicy), names(v1alpha1.CleanupOnDelete, v1alpha1.CleanupNever)},
+	} {
+		if p.value != "" && !slices.Contains(p.known, p.value) {
+			return notYet(p.field + ": " + p.value)
+		}
 	}
 	if t.Template != nil {
 		if err := unsupportedTemplate(t.Template); err != nil {
@@ -41,6 +42,14 @@ func unsupported(es *v1alpha1.ExternalSecret) error {
 		}
 	}
 	return nil
+}
+
+func names[T ~string](values ...T) []string {
+	out := make([]string, len(values))
+	for i, v := range values {
+		out[i] = string(v)
+	}
+	return out
 }
 
 // unsupportedTemplate accepts a template that only sets the type.

@@ -113,6 +113,19 @@ func owned(d target.Desired, r metav1.OwnerReference) target.Desired {
 	return d
 }
 
+// immutable returns d as an object wants it that asks for an immutable Secret.
+func immutable(d target.Desired) target.Desired {
+	d.Immutable = true
+	d.Seal()
+	return d
+}
+
+// created returns d with the mark that a Secret bears which the object made itself.
+func created(d target.Desired) target.Desired {
+	d.Mark.Created = true
+	return d
+}
+
 func bytesOf(pairs ...string) map[string][]byte {
 	m := map[string][]byte{}
 	for i := 0; i < len(pairs); i += 2 {
@@ -162,9 +175,9 @@ func (e *env) writes(d target.Desired, c ...target.Contest) *corev1.Secret {
 }
 
 // owns brings the ownerReference in line.
-func (e *env) owns(d target.Desired) *corev1.Secret {
+func (e *env) owns(d target.Desired, c ...target.Contest) *corev1.Secret {
 	e.Helper()
-	s, err := e.w.Own(e.ctx, e.secret(d.Name), d)
+	s, err := e.w.Own(e.ctx, e.secret(d.Name), d, append(c, target.Contest{})[0])
 	if err != nil {
 		e.Fatalf("Own: %v", err)
 	}
@@ -203,6 +216,8 @@ func setData(key, value string) func(*corev1.Secret) {
 		s.Data[key] = []byte(value)
 	}
 }
+
+func seal(s *corev1.Secret) { s.Immutable = new(true) }
 
 // applies writes all fields of a manager with a server-side apply.
 func (e *env) applies(name, manager string, force bool, fields map[string]any) error {
@@ -269,6 +284,25 @@ func holders(s *corev1.Secret, key string) []string {
 	h := target.HoldersOf(s.ManagedFields, key, "")
 	slices.Sort(h)
 	return slices.Compact(h)
+}
+
+// census answers as its functions do; without them all ExternalSecrets live, and write every Secret.
+type census struct {
+	lives  func(name string, uid types.UID) bool
+	writes func(name string, uid types.UID, secret string) bool
+}
+
+// Lives implements target.Census.
+func (c census) Lives(name string, uid types.UID) bool { return c.lives == nil || c.lives(name, uid) }
+
+// Writes implements target.Census.
+func (c census) Writes(name string, uid types.UID, secret string) bool {
+	return c.writes == nil || c.writes(name, uid, secret)
+}
+
+// observe is what an ExternalSecret sees that shares with nobody, while all others live.
+func observe(s metav1.Object, name string) policy.Target {
+	return target.Observe(s, target.Identity{Name: name, Module: module, Exclusive: true}, census{})
 }
 
 // everybodyLives is the contest in which no ExternalSecret is dead and all others are older.

@@ -17,6 +17,8 @@ import (
 // Fields are the names of keys, labels and annotations that a field manager holds.
 type Fields struct {
 	Data, Labels, Annotations []string
+	// Immutable is true if it holds the field of that name.
+	Immutable bool
 }
 
 func newFields(data, labels, annotations iter.Seq[string]) Fields {
@@ -28,6 +30,9 @@ func (f Fields) Hash() string {
 	h := sha256.New()
 	for _, names := range [][]string{f.Data, f.Labels, f.Annotations} {
 		field(h, []byte(strings.Join(names, "\x00")))
+	}
+	if f.Immutable {
+		field(h, []byte("immutable"))
 	}
 	return sum(h)[:16]
 }
@@ -62,7 +67,7 @@ func OfExternalSecret(manager string) bool {
 }
 
 func fieldsIn(set *fieldpath.Set) Fields {
-	names := map[string][]string{}
+	names, immutable := map[string][]string{}, false
 	set.Iterate(func(p fieldpath.Path) {
 		var path []string
 		for _, e := range p {
@@ -72,13 +77,17 @@ func fieldsIn(set *fieldpath.Set) Fields {
 			path = append(path, *e.FieldName)
 		}
 		switch {
+		case len(path) == 1 && path[0] == "immutable":
+			immutable = true
 		case len(path) == 2 && path[0] == "data":
 			names["data"] = append(names["data"], path[1])
 		case len(path) == 3 && path[0] == "metadata":
 			names[path[1]] = append(names[path[1]], path[2])
 		}
 	})
-	return newFields(slices.Values(names["data"]), slices.Values(names["labels"]), slices.Values(names["annotations"]))
+	f := newFields(slices.Values(names["data"]), slices.Values(names["labels"]), slices.Values(names["annotations"]))
+	f.Immutable = immutable
+	return f
 }
 
 // decode returns the fields of an entry; none if they cannot be read, which a later write then

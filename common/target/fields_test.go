@@ -180,7 +180,7 @@ func TestDrift(t *testing.T) {
 				tc.do(e)
 
 				s := e.secret("db")
-				if got := target.Observe(s, "db", module, alive); got.Intact != tc.intact {
+				if got := observe(s, "db"); got.Intact != tc.intact {
 					t.Errorf("\n%s\nIntact: got %v, want %v; %v", tc.reason, got.Intact, tc.intact, s.ManagedFields)
 				}
 				if diff := cmp.Diff(tc.holders, holders(s, "a")); diff != "" {
@@ -193,7 +193,7 @@ func TestDrift(t *testing.T) {
 				// Whatever happened, one write puts our keys right.
 				e.writes(d)
 				s = e.secret("db")
-				if got := target.Observe(s, "db", module, alive); !got.Intact {
+				if got := observe(s, "db"); !got.Intact {
 					t.Errorf("not intact after another write: %v", s.ManagedFields)
 				}
 				if a, b := string(s.Data["a"]), string(s.Data["b"]); a != "1" || b != "1" {

@@ -32,7 +32,7 @@ func (w *Writer) fold(ctx context.Context, live *corev1.Secret, d Desired, c Con
 	if err := csaupgrade.UpgradeManagedFields(s, sets.New(manager), manager); err != nil {
 		return nil, errors.New("cannot read the managedFields of the Secret")
 	}
-	entries, err := takeOver(s.ManagedFields, manager, d.held(live), present(live), c.dead)
+	entries, err := takeOver(s.ManagedFields, manager, d.held(live, c), present(live), c.dead)
 	if err != nil {
 		return nil, err
 	}
@@ -54,9 +54,9 @@ func (w *Writer) fold(ctx context.Context, live *corev1.Secret, d Desired, c Con
 	return out, nil
 }
 
-// held returns the paths that are ours to take: what we want and what already has our value, and
-// the ownerReference that names us, wanted or not.
-func (d *Desired) held(live *corev1.Secret) *fieldpath.Set {
+// held returns the paths that are ours to take: what we want and what already has our value, and,
+// wanted or not, the ownerReferences that name us or an ExternalSecret that is gone.
+func (d *Desired) held(live *corev1.Secret, c Contest) *fieldpath.Set {
 	set := fieldpath.NewSet()
 	for k, v := range d.Data {
 		if old, ok := live.Data[k]; ok && bytes.Equal(old, v) {
@@ -69,7 +69,7 @@ func (d *Desired) held(live *corev1.Secret) *fieldpath.Set {
 		}
 	}
 	for _, r := range live.OwnerReferences {
-		if r.UID != d.Mark.UID {
+		if r.UID != d.Mark.UID && !(ofExternalSecret(r) && c.gone(r)) {
 			continue
 		}
 		set.Insert(ownerPath(r))

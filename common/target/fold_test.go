@@ -165,7 +165,7 @@ func TestFold(t *testing.T) {
 			tc.before(e, o)
 			c := target.Contest{Dead: tc.dead}
 			e.writes(o.wants("db", "a", "1", "b", "1"), c)
-			if got := target.Observe(e.secret("db"), "db", module, alive); !got.Intact {
+			if got := observe(e.secret("db"), "db"); !got.Intact {
 				t.Errorf("\n%s\nnot intact after the first apply", tc.reason)
 			}
 			e.writes(o.wants("db", "a", "1"), c)
@@ -179,7 +179,7 @@ func TestFold(t *testing.T) {
 					t.Errorf("\n%s\nHoldersOf(%s): -want, +got:\n%s", tc.reason, k, diff)
 				}
 			}
-			if got := target.Observe(s, "db", module, alive); !got.Intact {
+			if got := observe(s, "db"); !got.Intact {
 				t.Errorf("\n%s\nnot intact after the second apply", tc.reason)
 			}
 
@@ -222,7 +222,7 @@ func TestRestored(t *testing.T) {
 	e.create(was)
 
 	e.writes(d)
-	if got := target.Observe(e.secret("db"), "db", module, alive); !got.Intact {
+	if got := observe(e.secret("db"), "db"); !got.Intact {
 		t.Error("not intact")
 	}
 	s := e.writes(o.wants("db", "a", "1"))
@@ -326,7 +326,7 @@ func TestLivingKeysAreNotTaken(t *testing.T) {
 					t.Errorf("\n%s\nHoldersOf(%s): -want, +got:\n%s", tc.reason, k, diff)
 				}
 			}
-			if !target.Observe(s, "db", module, alive).Intact {
+			if !observe(s, "db").Intact {
 				t.Errorf("\n%s\nthe mark does not describe what is left to us", tc.reason)
 			}
 		})

@@ -74,7 +74,7 @@ func TestCreate(t *testing.T) {
 	if diff := cmp.Diff(want, reduced); diff != "" {
 		t.Errorf("Create(...): -want, +got:\n%s", diff)
 	}
-	if diff := cmp.Diff(d.Mark, target.Marks(got.Annotations)["db"]); diff != "" {
+	if diff := cmp.Diff(created(d).Mark, target.Marks(got.Annotations)["db"]); diff != "" {
 		t.Errorf("mark: -want, +got:\n%s", diff)
 	}
 	if n := len(got.ManagedFields); n != 1 || got.ManagedFields[0].Operation != metav1.ManagedFieldsOperationUpdate {
@@ -127,8 +127,11 @@ func TestGuard(t *testing.T) {
 		return err
 	}
 	own := func(w *target.Writer, e *env, live *corev1.Secret, d target.Desired) error {
-		_, err := w.Own(e.ctx, live, d)
+		_, err := w.Own(e.ctx, live, d, target.Contest{})
 		return err
+	}
+	release := func(w *target.Writer, e *env, live *corev1.Secret, d target.Desired) error {
+		return w.Release(e.ctx, live, d)
 	}
 	writes := map[string]struct {
 		reason string
@@ -137,11 +140,13 @@ func TestGuard(t *testing.T) {
 		write  write
 		pairs  []string
 	}{
-		"ApplyAfterCreate": {"The fold is guarded.", false, apply, []string{"a", "2"}},
-		"ApplyAfterApply":  {"The apply is guarded.", true, apply, []string{"a", "2"}},
-		"ApplyOfTheSame":   {"An apply that changes nothing is guarded, too.", true, apply, []string{"a", "1"}},
-		"OwnAfterCreate":   {"A change of the owner alone is guarded.", false, own, nil},
-		"OwnAfterApply":    {"A change of the owner alone is guarded.", true, own, nil},
+		"ApplyAfterCreate":   {"The fold is guarded.", false, apply, []string{"a", "2"}},
+		"ApplyAfterApply":    {"The apply is guarded.", true, apply, []string{"a", "2"}},
+		"ApplyOfTheSame":     {"An apply that changes nothing is guarded, too.", true, apply, []string{"a", "1"}},
+		"OwnAfterCreate":     {"A change of the owner alone is guarded.", false, own, nil},
+		"OwnAfterApply":      {"A change of the owner alone is guarded.", true, own, nil},
+		"ReleaseAfterCreate": {"So is what takes everything away.", false, release, nil},
+		"ReleaseAfterApply":  {"So is what takes everything away.", true, release, nil},
 	}
 	moves := map[string]func(e *env){
 		"Changed": func(e *env) { e.updates("db", "kubectl", setData("theirs", "x")) },

@@ -70,9 +70,12 @@ func Marks(annotations map[string]string) map[string]policy.Mark {
 // Desired is the Secret that an ExternalSecret wants.
 type Desired struct {
 	types.NamespacedName
-	Type   corev1.SecretType
-	Data   map[string][]byte
-	Labels map[string]string
+	// Type is empty if any will do: a Secret that is created is then Opaque.
+	Type corev1.SecretType
+	// Immutable asks for a Secret that cannot be changed.
+	Immutable bool
+	Data      map[string][]byte
+	Labels    map[string]string
 	// Owner is nil if the Secret shall not be owned.
 	Owner *metav1.OwnerReference
 	// Mark without its hashes; Seal fills them.
@@ -100,7 +103,9 @@ func (d *Desired) annotations() map[string]string {
 }
 
 func (d *Desired) fields() Fields {
-	return newFields(mapKeys(d.Data), mapKeys(d.Labels), mapKeys(map[string]string{MarkKey(d.Mark.Name): ""}))
+	f := newFields(mapKeys(d.Data), mapKeys(d.Labels), mapKeys(map[string]string{MarkKey(d.Mark.Name): ""}))
+	f.Immutable = d.Immutable
+	return f
 }
 
 // keyed returns a hash that means nothing to whoever does not know the uid, so that equal values in

@@ -69,7 +69,7 @@ func TestLongestName(t *testing.T) {
 	if diff := cmp.Diff([]string{o.manager()}, holders(s, "a")); diff != "" {
 		t.Errorf("holders: -want, +got:\n%s", diff)
 	}
-	if got := target.Observe(s, name, module, alive); !got.Intact || got.Mark.Name != name {
+	if got := observe(s, name); !got.Intact || got.Mark.Name != name {
 		t.Errorf("Observe(...): got %+v", got)
 	}
 }
@@ -99,7 +99,7 @@ func TestMarksDoNotCollide(t *testing.T) {
 
 	s := e.wantData("db", map[string]string{"a": "1", "b": "2", "c": "1"})
 	want := map[string]policy.Mark{
-		"a": a.wants("db", "a", "1").Mark,
+		"a": created(a.wants("db", "a", "1")).Mark,
 		"b": b.wants("db", "b", "2").Mark,
 		"c": c.wants("db", "c", "1").Mark,
 	}
@@ -112,7 +112,7 @@ func TestMarksDoNotCollide(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("FieldsOf(%s): -want, +got:\n%s", o.name, diff)
 		}
-		if !target.Observe(s, o.name, module, alive).Intact {
+		if !observe(s, o.name).Intact {
 			t.Errorf("%s is not intact", o.name)
 		}
 	}
@@ -175,5 +175,3 @@ func TestHash(t *testing.T) {
 		})
 	}
 }
-
-func alive(policy.Mark) bool { return true }

@@ -34,6 +34,8 @@ type model struct {
 	owned     bool
 	// applied is what each tool that applies has in its manifest.
 	applied map[string]map[string]string
+	// reset is true once managedFields were reset.
+	reset bool
 }
 
 // Whatever others and we do, in whatever order: what we do not produce is never changed by us, and
@@ -75,7 +77,7 @@ func TestForeignThingsStay(t *testing.T) {
 
 // step does one thing, ours or theirs, and returns its name.
 func (m *model) step() string {
-	n := m.rnd.IntN(10)
+	n := m.rnd.IntN(11)
 	k, v := fmt.Sprintf("theirs%d", m.rnd.IntN(6)), fmt.Sprint(m.rnd.IntN(3))
 	switch n {
 	case 0, 1, 2:
@@ -98,8 +100,12 @@ func (m *model) step() string {
 	case 8:
 		m.stringData(k, v)
 		return "apply of stringData"
+	case 9:
+		m.release()
+		return "Release, and Apply again"
 	}
 	m.resetsManagedFields("db")
+	m.reset = true
 	// Nobody knows any more what was ours. The next write takes what has our value.
 	m.writes(m.wants())
 	return "reset of managedFields"
@@ -151,6 +157,21 @@ func (m *model) own() {
 		d = owned(d, m.me.reference(true))
 	}
 	m.owns(d)
+}
+
+// release lets go of all that is ours, and then comes back.
+func (m *model) release() {
+	m.Helper()
+	if m.reset {
+		return // See TestReleaseKeepsWhatNobodyHolds.
+	}
+	m.ours, m.ourLabels, m.owned = map[string]string{}, map[string]string{}, false
+	m.releases(m.me.wants("db"))
+	m.check(-1, "Release")
+	if _, marked := m.secret("db").Annotations[target.MarkKey("db")]; marked {
+		m.Error("the mark is there still after Release")
+	}
+	m.write()
 }
 
 // edit changes foreign things with an update.
@@ -251,15 +272,15 @@ func (m *model) check(step int, what string) {
 	l := maps.Clone(m.labels)
 	maps.Copy(l, m.ourLabels)
 	want["labels"] = l
-	want["annotations"] = m.annotations
+	want["annotations"] = orEmpty(m.annotations)
 	want["finalizer"] = m.finalizer
 	owners := maps.Clone(m.owners)
 	owners[m.me.uid] = m.owned
 	maps.DeleteFunc(owners, func(_ types.UID, there bool) bool { return !there })
 	want["owners"] = owners
 
-	got := map[string]any{"data": stringsOf(s.Data), "labels": s.Labels, "finalizer": len(s.Finalizers) > 0}
-	a := maps.Clone(s.Annotations)
+	got := map[string]any{"data": stringsOf(s.Data), "labels": orEmpty(s.Labels), "finalizer": len(s.Finalizers) > 0}
+	a := orEmpty(s.Annotations)
 	maps.DeleteFunc(a, func(k, _ string) bool { return k == target.MarkKey("db") })
 	got["annotations"] = a
 	is := map[types.UID]bool{}

@@ -2,38 +2,90 @@ package target
 
 import (
 	"maps"
+	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/policy"
 )
 
+// Identity is the ExternalSecret that looks at a Secret.
+type Identity struct {
+	Name string
+	UID  types.UID
+	// Module is the API group of the module that looks.
+	Module string
+	// Exclusive is true if it shares the Secret with no other ExternalSecret, unless it had it first.
+	Exclusive bool
+}
+
+// A Census knows which ExternalSecrets there are. What it cannot find out, it reports as living:
+// nothing is taken from what may be alive.
+type Census interface {
+	// Lives reports whether an ExternalSecret of that name and uid exists.
+	Lives(name string, uid types.UID) bool
+	// Writes reports whether an ExternalSecret of that name and uid exists and writes the Secret.
+	Writes(name string, uid types.UID, secret string) bool
+}
+
 // Observe returns what the metadata of a Secret tells an ExternalSecret about it; nil means that
-// there is no Secret. alive reports whether the ExternalSecret that left a mark still exists.
-func Observe(s metav1.Object, externalSecret, module string, alive func(policy.Mark) bool) policy.Target {
+// there is no Secret. Of a *corev1.Secret, read live, it also tells what the data says.
+func Observe(s metav1.Object, self Identity, census Census) policy.Target {
 	if s == nil {
 		return policy.Target{}
 	}
 	marks := Marks(s.GetAnnotations())
+	held := FieldsOf(s.GetManagedFields(), Manager(self.Name))
 	t := policy.Target{
 		Exists:      true,
 		Terminating: s.GetDeletionTimestamp() != nil,
-		Controller:  metav1.GetControllerOf(s),
-		Mark:        marks[externalSecret],
+		Mark:        marks[self.Name],
+		Holds:       len(held.Data) > 0,
+		Sealed:      held.Immutable,
 	}
-	if owners := s.GetOwnerReferences(); len(owners) > 0 && t.Mark.UID == "" {
-		t.Owner = &owners[0]
-	}
+	t.Intact = t.Mark.Fields == held.Hash() && s.GetLabels()[ManagedLabel(self.Module)] == "true"
+	t.Owned, t.Foreign = owners(s.GetOwnerReferences(), self, t.Mark, census)
 	for name, m := range marks {
-		if name != externalSecret && (t.Rival == "" || name < t.Rival) && alive(m) {
+		if self.Exclusive && name != self.Name && (t.Rival == "" || name < t.Rival) && census.Writes(name, m.UID, s.GetName()) {
 			t.Rival = name
 		}
 	}
-	held := FieldsOf(s.GetManagedFields(), Manager(externalSecret))
-	t.Intact = t.Mark.Fields == held.Hash() && s.GetLabels()[ManagedLabel(module)] == "true"
+	if live, ok := s.(*corev1.Secret); ok {
+		for k := range live.Data {
+			alone := slices.Contains(held.Data, k) && len(HoldersOf(s.GetManagedFields(), k, Manager(self.Name))) == 0
+			t.Others = t.Others || !alone
+		}
+	}
 	return t
+}
+
+// owners reports whether an ownerReference names the object, and returns the one that makes the
+// Secret somebody else's: any before it bears our mark, and later only one that controls it. An
+// ExternalSecret that is gone owns nothing. One of our name is gone, or is the present one while we
+// are behind, which the fence finds out.
+func owners(refs []metav1.OwnerReference, self Identity, mark policy.Mark, census Census) (owned bool, foreign *metav1.OwnerReference) {
+	for i, r := range refs {
+		controls := r.Controller != nil && *r.Controller
+		switch {
+		case r.UID == self.UID:
+			owned = owned || controls
+		case mark.UID != "" && !controls:
+		case ofExternalSecret(r) && (r.Name == self.Name || !census.Lives(r.Name, r.UID)):
+		case foreign == nil || controls:
+			foreign = &refs[i]
+		}
+	}
+	return owned, foreign
+}
+
+// ofExternalSecret reports whether an ownerReference names an ExternalSecret.
+func ofExternalSecret(r metav1.OwnerReference) bool {
+	group, _, _ := strings.Cut(r.APIVersion, "/")
+	return group == v1alpha1.Group && r.Kind == "ExternalSecret"
 }
 
 // Reduce strips the metadata of a Secret down to what Observe reads: marks, own labels, owners, and

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
+	"maps"
 	"net/http"
 	"strings"
 	"sync"
@@ -15,6 +16,7 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/policy"
 	"github.com/direct-secrets/direct-secrets/common/target"
 )
@@ -109,11 +111,17 @@ func TestOwn(t *testing.T) {
 				if mark := e.mark("db"); mark.Generation != 2 || mark.UID != o.uid || mark.Hash != hash {
 					t.Errorf("\n%s\nmark is %+v", tc.reason, mark)
 				}
-				if !target.Observe(got, "db", module, alive).Intact {
+				if !observe(got, "db").Intact {
 					t.Errorf("\n%s\nnot intact", tc.reason)
 				}
 				if diff := cmp.Diff(plain(want), plain(got)); diff != "" {
 					t.Errorf("\n%s\nOwn(%v): -want, +got:\n%s", tc.reason, owner, diff)
+				}
+				theirs, left := maps.Clone(was.Annotations), maps.Clone(got.Annotations)
+				delete(theirs, target.MarkKey("db"))
+				delete(left, target.MarkKey("db"))
+				if diff := cmp.Diff(theirs, left); diff != "" {
+					t.Errorf("\n%s\nannotations of others after Own(%v): -want, +got:\n%s", tc.reason, owner, diff)
 				}
 			}
 
@@ -154,8 +162,130 @@ func TestOwnKeepsTheHash(t *testing.T) {
 	d := o.wants("db", "a", "1", "empty", "")
 	e.writes(d)
 	s := e.owns(owned(o.wants("db"), o.reference(true)))
-	if diff := cmp.Diff(d.Mark, target.Marks(s.Annotations)["db"]); diff != "" {
+	if diff := cmp.Diff(created(d).Mark, target.Marks(s.Annotations)["db"]); diff != "" {
 		t.Errorf("mark: -want, +got:\n%s", diff)
+	}
+}
+
+// What drifted is left as it is, and is seen as drift still: the mark says what we wrote.
+func TestOwnKeepsDrift(t *testing.T) {
+	const storeLabel = "stores.direct-secrets.io/x"
+	cases := map[string]struct {
+		reason string
+		drift  func(e *env)
+		want   map[string]string
+	}{
+		"ValueUpdated": {
+			"A value that somebody changed.",
+			func(e *env) { e.updates("db", "kubectl", setData("a", "x")) },
+			map[string]string{"a": "x", "b": "1"},
+		},
+		"ValueUpdatedAndBack": {
+			"Also if it is ours again.",
+			func(e *env) {
+				e.updates("db", "kubectl", setData("a", "x"))
+				e.updates("db", "kubectl", setData("a", "1"))
+			},
+			map[string]string{"a": "1", "b": "1"},
+		},
+		"ValueApplied": {
+			"A value that a tool took by force.",
+			func(e *env) { e.mustApply("db", "flux", data("a", "x")) },
+			map[string]string{"a": "x", "b": "1"},
+		},
+		"KeyRemoved": {
+			"A key that somebody removed.",
+			func(e *env) { e.updates("db", "kubectl", func(s *corev1.Secret) { delete(s.Data, "a") }) },
+			map[string]string{"b": "1"},
+		},
+		"DataRemoved": {
+			"All of them.",
+			func(e *env) { e.updates("db", "kubectl", func(s *corev1.Secret) { s.Data = nil }) },
+			map[string]string{},
+		},
+		"KeyRemovedAndLabelToo": {
+			"Our label comes back, for the watch; the key does not.",
+			func(e *env) {
+				e.updates("db", "kubectl", func(s *corev1.Secret) {
+					delete(s.Data, "a")
+					delete(s.Labels, target.ManagedLabel(module))
+				})
+			},
+			map[string]string{"b": "1"},
+		},
+		"StoreLabelRemoved": {
+			"The label of a store is known to whoever reads it.",
+			func(e *env) { e.updates("db", "kubectl", func(s *corev1.Secret) { delete(s.Labels, storeLabel) }) },
+			map[string]string{"a": "1", "b": "1"},
+		},
+		"ManagedFieldsReset": {
+			"Whose the keys are is not known any more.",
+			func(e *env) { e.resetsManagedFields("db") },
+			map[string]string{"a": "1", "b": "1"},
+		},
+	}
+	for name, tc := range cases {
+		for _, applied := range []bool{false, true} {
+			suffix := map[bool]string{false: "AfterCreate", true: "AfterApply"}[applied]
+			t.Run(name+suffix, func(t *testing.T) {
+				e := newEnv(t)
+				o := e.object("db")
+				d := o.wants("db", "a", "1", "b", "1")
+				d.Labels[storeLabel] = "true"
+				d.Mark.Inputs = "inputs"
+				d.Seal()
+				e.writes(d)
+				if applied {
+					e.writes(d)
+				}
+				tc.drift(e)
+				// The caller knows neither values nor inputs.
+				for _, bare := range []target.Desired{owned(o.wants("db"), o.reference(true)), o.wants("db")} {
+					e.owns(bare)
+					s := e.wantData("db", tc.want)
+					if got := observe(s, "db"); got.Intact {
+						t.Errorf("\n%s\nIntact after Own(%v): got true; %v", tc.reason, bare.Owner != nil, s.ManagedFields)
+					}
+					if diff := cmp.Diff(created(d).Mark, e.mark("db")); diff != "" {
+						t.Errorf("\n%s\nmark after Own(%v): -want, +got:\n%s", tc.reason, bare.Owner != nil, diff)
+					}
+					if s.Labels[target.ManagedLabel(module)] != "true" {
+						t.Errorf("\n%s\nlabels: %v", tc.reason, s.Labels)
+					}
+				}
+
+				e.writes(d)
+				if s := e.wantData("db", map[string]string{"a": "1", "b": "1"}); !observe(s, "db").Intact {
+					t.Errorf("\n%s\nnot put right by an Apply", tc.reason)
+				}
+			})
+		}
+	}
+}
+
+// Under which creationPolicy we wrote is a matter of the mark alone.
+func TestOwnMovesThePolicy(t *testing.T) {
+	e := newEnv(t)
+	o := e.object("db")
+	d := owned(o.wants("db", "a", "1"), o.reference(true))
+	d.Mark.Inputs = "inputs"
+	was := e.writes(d)
+	was.OwnerReferences = nil
+	want := created(d).Mark
+	for _, p := range []v1alpha1.CreationPolicy{v1alpha1.CreateOrphan, v1alpha1.CreateMerge, v1alpha1.CreateCreateOrMerge} {
+		bare := o.wants("db")
+		bare.Mark.Policy, bare.Mark.Generation = p, want.Generation+1
+		want.Policy, want.Generation = p, want.Generation+1
+		s := e.owns(bare)
+		if diff := cmp.Diff(plain(was), plain(s)); diff != "" {
+			t.Errorf("Own(%s): -before, +after:\n%s", p, diff)
+		}
+		if diff := cmp.Diff(want, e.mark("db")); diff != "" {
+			t.Errorf("mark after Own(%s): -want, +got:\n%s", p, diff)
+		}
+		if !observe(s, "db").Intact {
+			t.Errorf("not intact after Own(%s)", p)
+		}
 	}
 }
 
@@ -207,7 +337,7 @@ func TestEmptyValues(t *testing.T) {
 	for _, verb := range []string{"Create", "Apply", "Apply again"} {
 		s := e.writes(d)
 		e.wantData("db", want)
-		if !target.Observe(s, "db", module, alive).Intact {
+		if !observe(s, "db").Intact {
 			t.Errorf("not intact after %s", verb)
 		}
 	}

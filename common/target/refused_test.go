@@ -200,7 +200,7 @@ func TestRefused(t *testing.T) {
 			case was == nil:
 				_, err = e.w.Create(e.ctx, tc.want(o))
 			case tc.own:
-				_, err = e.w.Own(e.ctx, was, owned(tc.want(o), o.reference(true)))
+				_, err = e.w.Own(e.ctx, was, owned(tc.want(o), o.reference(true)), target.Contest{})
 			default:
 				_, _, err = e.w.Apply(e.ctx, was, tc.want(o), target.Contest{})
 			}
@@ -271,12 +271,15 @@ func TestAnswers(t *testing.T) {
 				Patch: func(context.Context, client.WithWatch, client.Object, client.Patch, ...client.PatchOption) error {
 					return tc.answer
 				},
+				Delete: func(context.Context, client.WithWatch, client.Object, ...client.DeleteOption) error { return tc.answer },
 			}))
 			d := owned(o.wants("db", "a", canary), o.reference(true))
 			_, created := w.Create(e.ctx, d)
 			_, _, applied := w.Apply(e.ctx, live, d, target.Contest{})
-			_, owns := w.Own(e.ctx, live, d)
-			for verb, err := range map[string]error{"Create": created, "Apply": applied, "Own": owns} {
+			_, owns := w.Own(e.ctx, live, d, target.Contest{})
+			for verb, err := range map[string]error{
+				"Create": created, "Apply": applied, "Own": owns, "Release": w.Release(e.ctx, live, d), "Delete": w.Delete(e.ctx, live),
+			} {
 				kind, message := kindOf(err)
 				if tc.kind == "other" && err != nil {
 					kind = "other"

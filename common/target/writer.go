@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 	corev1 "k8s.io/api/core/v1"
@@ -15,6 +16,7 @@ import (
 	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/store"
 )
 
@@ -41,6 +43,7 @@ func (w *Writer) Create(ctx context.Context, d Desired) (*corev1.Secret, error) 
 	if err := small(d.Data); err != nil {
 		return nil, err
 	}
+	d.Mark.Created = true
 	s := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace:   d.Namespace,
@@ -51,6 +54,9 @@ func (w *Writer) Create(ctx context.Context, d Desired) (*corev1.Secret, error) 
 		Type: d.Type,
 		Data: d.Data,
 	}
+	if d.Immutable {
+		s.Immutable = &d.Immutable
+	}
 	if d.Owner != nil {
 		s.OwnerReferences = []metav1.OwnerReference{*d.Owner}
 	}
@@ -60,31 +66,38 @@ func (w *Writer) Create(ctx context.Context, d Desired) (*corev1.Secret, error) 
 	return s, nil
 }
 
-// Contest says which field managers of other ExternalSecrets are dead, whose keys are taken over,
-// and which are older than the writer, to whom it yields the keys that both hold. Both may be nil:
-// then all others live, and are younger.
+// Contest says which field managers of other ExternalSecrets are dead, whose keys are taken over;
+// which are older than the writer, to whom it yields the keys that both hold; and which owners are
+// gone, whose references are dropped. All may be nil: then all others live, and are younger.
 type Contest struct {
 	Dead  func(manager string) bool
 	Older func(manager string) bool
+	Gone  func(owner metav1.OwnerReference) bool
+}
+
+// Yield returns what is left when the keys are taken out that belong to other living ExternalSecrets,
+// and the names of those keys. Where two hold a key already, because they applied the equal value and
+// the API server saw no conflict, the later object lets go.
+func (d Desired) Yield(entries []metav1.ManagedFieldsEntry, c Contest) (Desired, []string) {
+	manager := Manager(d.Mark.Name)
+	held := FieldsOf(entries, manager).Data
+	return d.without(func(key string) bool {
+		shared := slices.Contains(held, key)
+		return slices.ContainsFunc(HoldersOf(entries, key, manager), func(m string) bool {
+			return OfExternalSecret(m) && !c.dead(m) && (!shared || c.older(m))
+		})
+	})
 }
 
 // Apply writes all keys to a Secret that was read live in the same reconcile; if it has changed
 // since, the error is a Conflict. Keys that persons and tools wrote are taken over, keys of other
-// living ExternalSecrets are not. Where two hold a key already, because they applied the equal value
-// and the API server saw no conflict, the later object lets go. The names of keys that were yielded
-// are returned.
+// living ExternalSecrets are not: the names of those are returned. Since the write is refused if
+// anything has changed after the read, what the read shows of the holders is also what the answer
+// will show.
 func (w *Writer) Apply(ctx context.Context, live *corev1.Secret, d Desired, c Contest) (*corev1.Secret, []string, error) {
-	// Since the write is refused if anything has changed after the read, what the read shows of the
-	// holders is also what the answer will show.
-	manager := Manager(d.Mark.Name)
-	held := FieldsOf(live.ManagedFields, manager).Data
-	yielded := d.yield(func(key string) bool {
-		shared := slices.Contains(held, key)
-		return slices.ContainsFunc(HoldersOf(live.ManagedFields, key, manager), func(m string) bool {
-			return OfExternalSecret(m) && !c.dead(m) && (!shared || c.older(m))
-		})
-	})
-	if err := fits(live, d, held); err != nil {
+	d, yielded := d.Yield(live.ManagedFields, c)
+	d.Mark.Created = d.Mark.Created || Marks(live.Annotations)[d.Mark.Name].Created
+	if err := fits(live, d); err != nil {
 		return nil, nil, err
 	}
 	live, err := w.fold(ctx, live, d, c)
@@ -98,8 +111,10 @@ func (w *Writer) Apply(ctx context.Context, live *corev1.Secret, d Desired, c Co
 func (c Contest) dead(m string) bool  { return c.Dead != nil && c.Dead(m) }
 func (c Contest) older(m string) bool { return c.Older != nil && c.Older(m) }
 
-// yield drops the keys for which lost is true, and returns them.
-func (d *Desired) yield(lost func(key string) bool) []string {
+func (c Contest) gone(r metav1.OwnerReference) bool { return c.Gone != nil && c.Gone(r) }
+
+// without returns a copy without the keys for which lost is true, and those keys.
+func (d Desired) without(lost func(key string) bool) (Desired, []string) {
 	var keys []string
 	for k := range d.Data {
 		if lost(k) {
@@ -114,43 +129,87 @@ func (d *Desired) yield(lost func(key string) bool) []string {
 		d.Seal()
 	}
 	slices.Sort(keys)
-	return keys
+	return d, keys
 }
 
-// Own sets or removes the ownerReference, and leaves the data as it is. The fields that we hold are
-// taken from the live Secret and applied again, since an apply without them would remove them.
-func (w *Writer) Own(ctx context.Context, live *corev1.Secret, d Desired) (*corev1.Secret, error) {
+// Own brings ownerReference and mark in line, and leaves the data as it is. The fields that we hold
+// are taken from the live Secret and applied again, since an apply without them would remove them.
+func (w *Writer) Own(ctx context.Context, live *corev1.Secret, d Desired, c Contest) (*corev1.Secret, error) {
 	held := FieldsOf(live.ManagedFields, Manager(d.Mark.Name))
-	d.Type = live.Type
+	if d.Type != "" {
+		d.Type = live.Type
+	}
+	d.Immutable = held.Immutable
 	d.Data = map[string][]byte{}
 	for _, k := range held.Data {
 		d.Data[k] = live.Data[k]
 	}
+	labels := maps.Clone(d.Labels)
 	d.Labels = map[string]string{}
+	for k, v := range labels {
+		if strings.HasSuffix(k, v1alpha1.ManagedLabelSuffix) {
+			d.Labels[k] = v // Without it the Secret is not watched.
+		}
+	}
 	for _, k := range held.Labels {
 		d.Labels[k] = live.Labels[k]
 	}
-	d.Seal()
-	live, err := w.fold(ctx, live, d, Contest{})
+	// What the mark says of the data stays, also where it is not so any more: that is drift, and shall
+	// still be seen.
+	if mark := Marks(live.Annotations)[d.Mark.Name]; mark.UID == d.Mark.UID {
+		d.Mark.Created, d.Mark.Hash, d.Mark.Inputs, d.Mark.Fields = mark.Created, mark.Hash, mark.Inputs, mark.Fields
+	} else {
+		d.Seal()
+		d.Mark.Created = mark.Created
+	}
+	live, err := w.fold(ctx, live, d, c)
 	if err != nil {
 		return nil, err
 	}
 	return w.apply(ctx, live, d)
 }
 
+// Release takes away all that we wrote to a Secret that was read live, and leaves the rest.
+func (w *Writer) Release(ctx context.Context, live *corev1.Secret, d Desired) error {
+	d = Desired{NamespacedName: d.NamespacedName, Mark: d.Mark}
+	live, err := w.fold(ctx, live, d, Contest{})
+	if err != nil {
+		return err
+	}
+	_, err = w.applyConfiguration(ctx, d, corev1ac.Secret(d.Name, d.Namespace).
+		WithUID(live.UID).
+		WithResourceVersion(live.ResourceVersion))
+	return err
+}
+
+// Delete deletes a Secret that was read live in the same reconcile; if it has changed since, the
+// error is a Conflict.
+func (w *Writer) Delete(ctx context.Context, live *corev1.Secret) error {
+	return classify(w.client.Delete(ctx, live, client.Preconditions{UID: &live.UID, ResourceVersion: &live.ResourceVersion}))
+}
+
 func (w *Writer) apply(ctx context.Context, live *corev1.Secret, d Desired) (*corev1.Secret, error) {
 	ac := corev1ac.Secret(d.Name, d.Namespace).
 		WithUID(live.UID).
 		WithResourceVersion(live.ResourceVersion).
-		WithType(d.Type).
 		WithData(d.Data).
 		WithLabels(d.Labels).
 		WithAnnotations(d.annotations())
+	if d.Type != "" {
+		ac.WithType(d.Type)
+	}
+	if d.Immutable {
+		ac.WithImmutable(true)
+	}
 	if o := d.Owner; o != nil {
 		ac.WithOwnerReferences(metav1ac.OwnerReference().
 			WithAPIVersion(o.APIVersion).WithKind(o.Kind).WithName(o.Name).WithUID(o.UID).
 			WithController(*o.Controller).WithBlockOwnerDeletion(*o.BlockOwnerDeletion))
 	}
+	return w.applyConfiguration(ctx, d, ac)
+}
+
+func (w *Writer) applyConfiguration(ctx context.Context, d Desired, ac *corev1ac.SecretApplyConfiguration) (*corev1.Secret, error) {
 	body, err := json.Marshal(ac)
 	if err != nil {
 		return nil, errors.New("cannot encode the Secret")
@@ -163,16 +222,16 @@ func (w *Writer) apply(ctx context.Context, live *corev1.Secret, d Desired) (*co
 	return s, nil
 }
 
-// fits returns an error for what no write can change. held are the keys that we hold now.
-func fits(live *corev1.Secret, d Desired, held []string) error {
-	if live.Type != d.Type {
+// fits returns an error for what no write can change.
+func fits(live *corev1.Secret, d Desired) error {
+	if d.Type != "" && live.Type != d.Type {
 		return store.NewError(store.Invalid, "Invalid: the Secret has type %q and cannot get type %q; delete the Secret, it is created again with the new type", live.Type, d.Type)
 	}
 	result := maps.Clone(live.Data)
 	if result == nil {
 		result = map[string][]byte{}
 	}
-	for _, k := range held {
+	for _, k := range FieldsOf(live.ManagedFields, Manager(d.Mark.Name)).Data {
 		delete(result, k)
 	}
 	maps.Copy(result, d.Data)

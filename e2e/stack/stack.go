@@ -173,6 +173,10 @@ func (s *Stack) kubeconfig(ctx context.Context, module string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	return s.writeKubeconfig(module, raw)
+}
+
+func (s *Stack) writeKubeconfig(module string, raw []byte) (string, error) {
 	// One for each process: rewriting a file while another process reads it would leave that one
 	// without a cluster.
 	f, err := os.CreateTemp(s.dir, module+"-*.kubeconfig") // With mode 0600.

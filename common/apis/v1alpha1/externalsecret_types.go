@@ -120,6 +120,7 @@ const (
 // +kubebuilder:validation:XValidation:rule="!(has(self.deletionPolicy) && self.deletionPolicy == 'Delete' && has(self.creationPolicy) && self.creationPolicy in ['Merge', 'CreateOrMerge', 'None'])",message="deletionPolicy Delete needs creationPolicy Owner or Orphan: a Secret that others share is never deleted; use deletionPolicy Merge to drop only the own keys"
 // +kubebuilder:validation:XValidation:rule="!(has(self.deletionPolicy) && self.deletionPolicy == 'Merge' && has(self.creationPolicy) && self.creationPolicy == 'None')",message="deletionPolicy Merge needs a creationPolicy that writes a Secret; None writes none"
 // +kubebuilder:validation:XValidation:rule="!(has(self.cleanupPolicy) && size(self.cleanupPolicy) > 0 && has(self.creationPolicy) && size(self.creationPolicy) > 0 && self.creationPolicy != 'Owner')",message="cleanupPolicy needs creationPolicy Owner: only an owned Secret is cleaned up"
+// +kubebuilder:validation:XValidation:rule="!(has(self.immutable) && self.immutable && has(self.creationPolicy) && self.creationPolicy in ['Merge', 'CreateOrMerge', 'None'])",message="immutable needs creationPolicy Owner or Orphan: a Secret that others share is not frozen"
 type Target struct {
 	// Name of the Secret. Default: the name of the ExternalSecret.
 	// +optional

@@ -20,7 +20,7 @@ func TestConcludeAgain(t *testing.T) {
 		reason  string
 		verdict verdict
 	}{
-		"Synced":  {"A success that changes nothing is not written.", synced()},
+		"Synced":  {"A success that changes nothing is not written.", synced("")},
 		"Failed":  {"The same failure again is not written.", failed("SecretSyncedError", "NotFound: no")},
 		"Stalled": {"The same mistake again is not written.", stalled("InvalidSpec", "fix it")},
 	}

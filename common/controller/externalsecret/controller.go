@@ -2,6 +2,7 @@ package externalsecret
 
 import (
 	"context"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -28,10 +29,14 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/queue"
 	"github.com/direct-secrets/direct-secrets/common/store"
 	"github.com/direct-secrets/direct-secrets/common/target"
+	"github.com/direct-secrets/direct-secrets/common/watch"
 )
 
 // storeIndex is the cache index from a store to the objects that refer to it.
 const storeIndex = "direct-secrets.io/store"
+
+// markIndex is the cache index from an ExternalSecret to the Secrets that bear its mark.
+const markIndex = "direct-secrets.io/mark"
 
 // releaseEvery is the pace at which objects are let go when their store becomes ready: the first at
 // once, then fifty a second.
@@ -54,10 +59,12 @@ type Options struct {
 	DefaultCleanupPolicy v1alpha1.CleanupPolicy
 	// Random returns numbers in [0, 1) for jitter. Default: rand.Float64.
 	Random func() float64
+	// Now is the clock. Default: time.Now.
+	Now func() time.Time
 }
 
 // Setup adds the loop to a manager. live must not read from a cache.
-func Setup(mgr manager.Manager, live client.Client, pool *connection.Pool, o Options) error {
+func Setup(mgr manager.Manager, live client.Client, pool *connection.Pool, watches *watch.Watches, o Options) error {
 	routes, err := newRoutes(mgr.GetCache(), mgr.GetScheme(), o.Kinds)
 	if err != nil {
 		return errors.Wrap(err, "cannot route store Kinds")
@@ -65,17 +72,21 @@ func Setup(mgr manager.Manager, live client.Client, pool *connection.Pool, o Opt
 	if o.Random == nil {
 		o.Random = rand.Float64
 	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
 	r := &Reconciler{
 		client:  live,
 		cache:   mgr.GetCache(),
 		events:  mgr.GetEventRecorder("direct-secrets"),
 		writer:  target.NewWriter(live),
 		pool:    pool,
+		watches: watches,
 		routes:  routes,
 		opts:    o,
 		objects: newObjects(),
 		backoff: ratelimiter.NewController(),
-		started: time.Now(),
+		started: o.Now(),
 	}
 	err = mgr.GetFieldIndexer().IndexField(context.Background(), &v1alpha1.ExternalSecret{}, storeIndex, func(obj client.Object) []string {
 		es, ok := obj.(*v1alpha1.ExternalSecret)
@@ -86,6 +97,11 @@ func Setup(mgr manager.Manager, live client.Client, pool *connection.Pool, o Opt
 	})
 	if err != nil {
 		return errors.Wrap(err, "cannot index ExternalSecrets by store")
+	}
+	if err := mgr.GetFieldIndexer().IndexField(context.Background(), secretMetadata(), markIndex, func(obj client.Object) []string {
+		return slices.Collect(maps.Keys(target.Marks(obj.GetAnnotations())))
+	}); err != nil {
+		return errors.Wrap(err, "cannot index Secrets by mark")
 	}
 	var q *queue.Queue[reconcile.Request]
 	c, err := controller.New("externalsecret", mgr, controller.Options{
@@ -108,8 +124,7 @@ func Setup(mgr manager.Manager, live client.Client, pool *connection.Pool, o Opt
 }
 
 func (r *Reconciler) watch(c controller.Controller, mgr manager.Manager) error {
-	secrets := &metav1.PartialObjectMetadata{}
-	secrets.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
+	secrets := secretMetadata()
 	sources := []source.Source{
 		source.Kind[client.Object](mgr.GetCache(), &v1alpha1.ExternalSecret{}, r.objectEvents()),
 		source.Kind[client.Object](mgr.GetCache(), secrets, r.secretEvents()),
@@ -129,6 +144,13 @@ func (r *Reconciler) watch(c controller.Controller, mgr manager.Manager) error {
 	// other large one, shall fill meanwhile and not after.
 	_, err := mgr.GetCache().GetInformer(context.Background(), secrets, cache.BlockUntilSynced(false))
 	return errors.Wrap(err, "cannot watch Secrets")
+}
+
+// secretMetadata returns an empty Secret of which only the metadata is read.
+func secretMetadata() *metav1.PartialObjectMetadata {
+	m := &metav1.PartialObjectMetadata{}
+	m.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
+	return m
 }
 
 type requests = workqueue.TypedRateLimitingInterface[reconcile.Request]
@@ -170,6 +192,10 @@ func (r *Reconciler) objectEvents() handler.EventHandler {
 		},
 		DeleteFunc: func(_ context.Context, e event.DeleteEvent, _ requests) {
 			r.enqueue(client.ObjectKeyFromObject(e.Object), queue.High)
+			// Its keys are free now, and nothing else tells those that want them.
+			for _, key := range r.objects.awaiting(e.Object.GetNamespace()) {
+				r.enqueue(key, queue.High)
+			}
 		},
 	}
 }

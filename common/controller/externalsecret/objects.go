@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/policy"
 )
 
 // object is what the loop remembers of one ExternalSecret between two reconciles. All of it can be
@@ -23,6 +24,16 @@ type object struct {
 	notBefore time.Time
 	attempt   attempt
 	fetch     *reading
+	// content is the hash of the spec, but for cleanupPolicy, that generation had.
+	content    string
+	generation int64
+	// created is the uid of the Secret that an object of this name created.
+	created types.UID
+	// yielded are the keys that other ExternalSecrets hold.
+	yielded []string
+	// awaits is true while somebody else's change of the target is awaited.
+	awaits bool
+	fight  policy.Fight
 
 	// What this process wrote last, until the caches show it.
 	status     *v1alpha1.ExternalSecretStatus
@@ -47,12 +58,15 @@ func newObjects() *objects { return &objects{m: map[types.NamespacedName]*object
 func (o *objects) get(key types.NamespacedName, uid types.UID) *object {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if obj := o.m[key]; obj != nil && obj.uid == uid {
-		return obj
-	} else if obj != nil {
-		obj.forget()
+	old := o.m[key]
+	if old != nil && old.uid == uid {
+		return old
 	}
 	obj := &object{uid: uid}
+	if old != nil {
+		old.forget()
+		obj.awaits = old.isAwaiting() // Its watch is still there.
+	}
 	o.m[key] = obj
 	return obj
 }
@@ -61,6 +75,19 @@ func (o *objects) peek(key types.NamespacedName) *object {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.m[key]
+}
+
+// awaiting returns the objects of a namespace that await a change of their target.
+func (o *objects) awaiting(namespace string) []types.NamespacedName {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	var keys []types.NamespacedName
+	for key, obj := range o.m {
+		if key.Namespace == namespace && obj.isAwaiting() {
+			keys = append(keys, key)
+		}
+	}
+	return keys
 }
 
 // forget drops an object that is gone or not ours.
@@ -80,6 +107,21 @@ func (o *object) forget() {
 		o.fetch.drop()
 		o.fetch = nil
 	}
+}
+
+// await notes whether a change of the target is awaited, and returns what was noted before.
+func (o *object) await(awaits bool) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	was := o.awaits
+	o.awaits = awaits
+	return was
+}
+
+func (o *object) isAwaiting() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.awaits
 }
 
 // hold keeps back the next try of an attempt.

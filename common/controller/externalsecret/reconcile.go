@@ -25,6 +25,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/render"
 	"github.com/direct-secrets/direct-secrets/common/store"
 	"github.com/direct-secrets/direct-secrets/common/target"
+	"github.com/direct-secrets/direct-secrets/common/watch"
 )
 
 // holdInterval is how often an object that its store holds looks again.
@@ -38,8 +39,10 @@ type Reconciler struct {
 	events events.EventRecorder
 	writer *target.Writer
 	pool   *connection.Pool
-	routes *routes
-	opts   Options
+	// watches are of Secrets that are somebody else's.
+	watches *watch.Watches
+	routes  *routes
+	opts    Options
 
 	objects *objects
 	backoff workqueue.TypedRateLimiter[reconcile.Request]
@@ -63,6 +66,10 @@ type pass struct {
 	seen *v1alpha1.ExternalSecretStatus
 	next *v1alpha1.ExternalSecretStatus
 	why  policy.Why
+	// yields is true while other ExternalSecrets still hold the keys that this one wants.
+	yields bool
+	// lost is true if the target is not as this object left it.
+	lost bool
 }
 
 // Reconcile brings one ExternalSecret a step on. A panic becomes an error that does not show its
@@ -78,8 +85,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (res 
 	}()
 	es := &v1alpha1.ExternalSecret{}
 	if err := r.cache.Get(ctx, req.NamespacedName, es); err != nil {
-		r.objects.forget(req.NamespacedName)
-		r.backoff.Forget(req)
+		r.forget(req.NamespacedName)
 		return reconcile.Result{}, errors.Wrap(client.IgnoreNotFound(err), "cannot read the ExternalSecret")
 	}
 	mine, err := r.mine(ctx, es)
@@ -87,7 +93,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (res 
 		return reconcile.Result{}, err
 	}
 	if !mine || es.DeletionTimestamp != nil {
-		r.objects.forget(req.NamespacedName)
+		r.forget(req.NamespacedName)
 		return reconcile.Result{}, nil
 	}
 	obj := r.objects.get(req.NamespacedName, es.UID)
@@ -131,54 +137,150 @@ func (p *pass) run(ctx context.Context) (reconcile.Result, error) {
 		return p.done(ctx, stalled(v1alpha1.ReasonInvalidSpec, err.Error()), 0)
 	}
 
-	decision, err := p.observe(ctx, nil)
+	decision, secret, err := p.look()
+	if err == nil && decision.Action == policy.Own {
+		if err = p.own(ctx); err == nil {
+			decision, secret, err = p.look()
+		}
+		if err != nil {
+			return p.failure(ctx, err)
+		}
+	}
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	switch p.why = p.due(); {
-	case decision.Action == policy.Yield:
-		p.obj.forget()
-		return p.retry(ctx, stalled(v1alpha1.ReasonConflict, decision.Message), 0)
-	case decision.Action == policy.Wait:
-		p.obj.forget()
-		return reconcile.Result{}, nil // The event of its deletion brings the object back.
-	case p.why != policy.NotDue:
-	case decision.Action == policy.Render:
-		p.why = policy.TargetLost
-	case decision.Action == policy.Own:
-		p.obj.forget()
-		return p.write(ctx, nil)
-	default:
+	if err := p.stop(decision, secret); err != nil {
 		p.obj.forget() // What was read for a reason that is gone would be stale at the next one.
-		if p.seen.ObservedGeneration != p.es.Generation {
-			return p.done(ctx, synced(), p.idle().RequeueAfter) // Under CreatedOnce a change asks for nothing.
+		return p.failure(ctx, err)
+	}
+	switch decision.Action { //nolint:exhaustive // Without an answer there are no others.
+	case policy.Read:
+		return p.drifted(ctx)
+	case policy.Own:
+		return soon(), nil // Somebody moves it the other way.
+	}
+	p.obj.forget()
+	if err := p.leave(ctx); err != nil {
+		return p.failure(ctx, err)
+	}
+	if p.why != policy.NotDue {
+		// It is immutable, so reading has stopped.
+		p.next.ObservedMetadataHash, p.next.ObservedRefreshRequest = metadataHash(p.es), p.es.Annotations[v1alpha1.RefreshRequestAnnotation]
+		p.next.NextRefreshTime = nil
+		return p.done(ctx, synced("the Secret is in step; it is immutable, and so the provider is not read"), 0)
+	}
+	if p.seen.ObservedGeneration != p.es.Generation {
+		return p.done(ctx, p.standing(), p.idle().RequeueAfter) // What changed asks for nothing more.
+	}
+	return p.idle(), nil
+}
+
+// drifted reads the provider; if that is only since the target was changed by somebody, then not again
+// and again.
+func (p *pass) drifted(ctx context.Context) (reconcile.Result, error) {
+	p.lost = p.why == policy.NotDue || (p.why == policy.Retry && p.reason() == v1alpha1.ReasonConflict && len(p.obj.yielded) == 0)
+	if p.why == policy.NotDue {
+		p.why = policy.TargetLost
+		if wait := p.obj.fight.Wait(p.opts.Now()); wait > 0 {
+			return p.fighting(ctx, wait)
 		}
-		return p.idle(), nil
 	}
 	return p.refresh(ctx)
 }
 
+// look decides by what the caches show, and notes why the provider is due. Where absence in the cache
+// is no news, because the Secret may be somebody else's, the API server is asked.
+func (p *pass) look() (policy.Decision, metav1.Object, error) {
+	secret, err := p.cached()
+	if err != nil {
+		return policy.Decision{}, nil, err
+	}
+	decide := func() policy.Decision {
+		p.yields = secret != nil && p.stillYields(secret)
+		p.why = p.due()
+		return policy.Decide(p.self(p.why), p.observe(secret), nil)
+	}
+	decision := decide()
+	if secret == nil && (decision.Action == policy.Missing || p.reason() == v1alpha1.ReasonConflict) {
+		if secret, err = p.peek(); err != nil {
+			return policy.Decision{}, nil, err
+		}
+		if secret != nil {
+			decision = decide()
+		}
+	}
+	return decision, secret, nil
+}
+
+// stillYields reports whether the keys that others held are held by them still.
+func (p *pass) stillYields(secret metav1.Object) bool {
+	if len(p.obj.yielded) == 0 || p.reason() != v1alpha1.ReasonConflict {
+		return false
+	}
+	d := target.Desired{Data: map[string][]byte{}, Mark: policy.Mark{Name: p.es.Name, UID: p.es.UID}}
+	for _, k := range p.obj.yielded {
+		d.Data[k] = nil
+	}
+	_, still := d.Yield(secret.GetManagedFields(), p.contest(secret))
+	return len(still) == len(p.obj.yielded)
+}
+
 // due says why the provider is to be read.
 func (p *pass) due() policy.Why {
-	now := time.Now()
-	ready := meta.FindStatusCondition(p.seen.Conditions, v1alpha1.ConditionReady)
+	now := p.opts.Now()
 	if p.obj.next.IsZero() && policy.Periodic(p.es.Spec.RefreshPolicy, p.plan.Interval) {
 		p.obj.next = p.resume(now)
+	}
+	ready := meta.FindStatusCondition(p.seen.Conditions, v1alpha1.ConditionReady)
+	failing := ready != nil && ready.Status == metav1.ConditionFalse
+	if p.yields || (p.reason() == v1alpha1.ReasonConflict && p.obj.fight.Wait(now) > 0) {
+		failing = false // Reading again would not help.
 	}
 	return policy.RefreshDue(policy.RefreshInput{
 		Policy:               p.es.Spec.RefreshPolicy,
 		Interval:             p.plan.Interval,
 		Now:                  now,
 		Refreshed:            p.seen.RefreshTime != nil,
-		Failing:              ready != nil && ready.Status == metav1.ConditionFalse,
+		Failing:              failing,
 		Next:                 p.obj.next,
 		Generation:           p.es.Generation,
-		ObservedGeneration:   p.seen.ObservedGeneration,
+		ObservedGeneration:   p.observedGeneration(),
 		MetadataHash:         metadataHash(p.es),
 		ObservedMetadataHash: p.seen.ObservedMetadataHash,
 		Request:              p.es.Annotations[v1alpha1.RefreshRequestAnnotation],
 		ObservedRequest:      p.seen.ObservedRefreshRequest,
 	})
+}
+
+// observedGeneration returns the latest generation that asks for no other values than the one that
+// was served: a change of cleanupPolicy is none that the provider must be read for.
+func (p *pass) observedGeneration() int64 {
+	switch observed := p.seen.ObservedGeneration; {
+	case observed != p.es.Generation:
+		if p.obj.generation == observed && p.obj.content == content(p.es) {
+			return p.es.Generation
+		}
+	case p.obj.generation != observed:
+		p.obj.generation, p.obj.content = observed, content(p.es)
+	}
+	return p.seen.ObservedGeneration
+}
+
+// reason returns the reason of the Ready condition to go by.
+func (p *pass) reason() string {
+	if c := meta.FindStatusCondition(p.seen.Conditions, v1alpha1.ConditionReady); c != nil {
+		return c.Reason
+	}
+	return ""
+}
+
+// standing is the verdict on an object for which there is nothing to do.
+func (p *pass) standing() verdict {
+	c := meta.FindStatusCondition(p.seen.Conditions, v1alpha1.ConditionReady)
+	if c != nil && (p.yields || (c.Status == metav1.ConditionTrue && c.Reason != v1alpha1.ReasonSuspended)) {
+		return verdict{status: c.Status, reason: c.Reason, message: c.Message, stalled: p.yields}
+	}
+	return synced("")
 }
 
 // resume returns when an object is refreshed next that this process has not refreshed yet.
@@ -304,33 +406,88 @@ func held(s store.Object) *metav1.Condition {
 // render goes on with the values that were read.
 func (p *pass) render(ctx context.Context, values render.Values) (reconcile.Result, error) {
 	out, err := render.Render(p.es, p.plan, values)
-	if err != nil {
-		return p.retry(ctx, readFailed(err), store.RetryAfter(err))
-	}
-	return p.write(ctx, &out)
+	return p.write(ctx, answer{out: out, err: err})
 }
 
-// succeed notes a success, and plans the next refresh.
-func (p *pass) succeed(ctx context.Context, out *render.Output) (reconcile.Result, error) {
+// succeed notes that the target is as the answer of the provider wants it, and plans the next
+// refresh.
+func (p *pass) succeed(ctx context.Context, out render.Output, e effect) (reconcile.Result, error) {
 	p.backoff.Forget(p.request())
-	if out == nil {
-		// Only the ownerReference moved; the provider was not read.
-		return p.done(ctx, synced(), p.idle().RequeueAfter)
-	}
-	now := time.Now()
-	p.obj.next = time.Time{}
+	now := p.opts.Now()
+	p.obj.next, p.obj.yielded = time.Time{}, e.yielded
 	var wait time.Duration
 	if policy.Periodic(p.es.Spec.RefreshPolicy, p.plan.Interval) {
 		wait = policy.Jitter(p.plan.Interval, p.opts.Random())
 		p.obj.next = now.Add(wait)
 	}
+	v := p.verdict(out, e)
 	p.next.Sources = out.Sources
-	p.next.Binding = &v1alpha1.Binding{Name: p.plan.Target}
+	p.next.Binding = nil
+	if p.es.Spec.Target.CreationPolicy != v1alpha1.CreateNone && !e.absent {
+		p.next.Binding = &v1alpha1.Binding{Name: p.plan.Target}
+	}
 	p.next.ObservedMetadataHash = metadataHash(p.es)
 	p.next.ObservedRefreshRequest = p.es.Annotations[v1alpha1.RefreshRequestAnnotation]
-	conclude(p.next, p.es.Generation, synced())
+	conclude(p.next, p.es.Generation, v)
 	refreshed(p.next, p.seen, now, p.obj.next)
-	return p.done(ctx, synced(), wait)
+	if len(e.yielded) > 0 {
+		return p.awaitUntil(ctx, v, e.version, wait)
+	}
+	return p.done(ctx, v, wait)
+}
+
+// verdict says what has come of an answer.
+func (p *pass) verdict(out render.Output, e effect) verdict {
+	switch {
+	case len(e.yielded) > 0:
+		return stalled(v1alpha1.ReasonConflict, fmt.Sprintf("the keys %q of Secret %q are written by another ExternalSecret; choose other keys or another spec.target.name", e.yielded, p.plan.Target))
+	case e.absent:
+		return verdict{
+			status: metav1.ConditionTrue, reason: v1alpha1.ReasonSecretDeleted,
+			message: "the provider has nothing of what the spec names, so by deletionPolicy Delete there is no Secret",
+		}
+	case p.es.Spec.Target.CreationPolicy == v1alpha1.CreateNone:
+		return synced("all values can be read; by creationPolicy None no Secret is written")
+	case out.Gone != nil:
+		return synced("the Secret is in step; without what is gone: " + out.Gone.Message)
+	}
+	return synced("")
+}
+
+// await writes a verdict, and waits until somebody else changes the target.
+func (p *pass) await(ctx context.Context, v verdict, version string) (reconcile.Result, error) {
+	return p.awaitUntil(ctx, v, version, 0)
+}
+
+// awaitUntil is await with a time at which the object is looked at again; 0 for none. Not every
+// change that helps is one of the Secret, so it is looked at now and then in any case.
+func (p *pass) awaitUntil(ctx context.Context, v verdict, version string, wait time.Duration) (reconcile.Result, error) {
+	key := client.ObjectKeyFromObject(p.es)
+	p.obj.await(true)
+	p.watches.Add(watch.SecretRef(p.es.Namespace, p.plan.Target), watchOwner(key), version, func() { p.enqueue(key, queue.High) })
+	again := policy.Jitter(holdInterval, p.opts.Random())
+	if wait > 0 {
+		again = min(again, wait)
+	}
+	return p.conclude(ctx, v, again)
+}
+
+// watchOwner owns the watches of one ExternalSecret.
+type watchOwner types.NamespacedName
+
+// forget drops what is remembered of an object that is gone or not ours.
+func (r *Reconciler) forget(key types.NamespacedName) {
+	if obj := r.objects.peek(key); obj != nil && obj.await(false) {
+		r.watches.Remove(watchOwner(key))
+	}
+	r.objects.forget(key)
+	r.backoff.Forget(reconcile.Request{NamespacedName: key})
+}
+
+// fighting holds the next revert back, since somebody keeps changing what is ours.
+func (p *pass) fighting(ctx context.Context, wait time.Duration) (reconcile.Result, error) {
+	p.obj.forget()
+	return p.done(ctx, failed(v1alpha1.ReasonConflict, fmt.Sprintf("somebody keeps changing the keys of Secret %q that this object writes, or deletes it; it is put right with back-off", p.plan.Target)), wait)
 }
 
 // retry writes a verdict, and tries again with back-off.
@@ -340,9 +497,17 @@ func (p *pass) retry(ctx context.Context, v verdict, atLeast time.Duration) (rec
 	return p.done(ctx, v, wait)
 }
 
-// done writes the status if it changed, and comes back after wait; zero means that only an event
-// brings the object back.
+// done writes a verdict on an object that awaits nobody, and comes back after wait; zero means that
+// only an event brings it back.
 func (p *pass) done(ctx context.Context, v verdict, wait time.Duration) (reconcile.Result, error) {
+	if p.obj.await(false) {
+		p.watches.Remove(watchOwner(client.ObjectKeyFromObject(p.es)))
+	}
+	return p.conclude(ctx, v, wait)
+}
+
+// conclude writes the status if it changed.
+func (p *pass) conclude(ctx context.Context, v verdict, wait time.Duration) (reconcile.Result, error) {
 	conclude(p.next, p.es.Generation, v)
 	syncs.WithLabelValues("ExternalSecret", v.reason).Inc()
 	if err := p.patchStatus(ctx, p.es, p.obj, p.next); err != nil {
@@ -354,12 +519,15 @@ func (p *pass) done(ctx context.Context, v verdict, wait time.Duration) (reconci
 	return later(wait), nil
 }
 
-// idle waits for the next refresh.
+// idle waits for the next refresh. Who awaits somebody else looks at the target now and then.
 func (p *pass) idle() reconcile.Result {
+	if p.yields {
+		return later(policy.Jitter(holdInterval, p.opts.Random()))
+	}
 	if p.obj.next.IsZero() {
 		return reconcile.Result{}
 	}
-	return later(max(time.Until(p.obj.next), time.Millisecond))
+	return later(max(p.obj.next.Sub(p.opts.Now()), time.Millisecond))
 }
 
 func (p *pass) suspended() verdict {

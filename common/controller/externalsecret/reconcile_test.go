@@ -18,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	metadatafake "k8s.io/client-go/metadata/fake"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -95,16 +96,23 @@ func (w *world) reconciler(t *testing.T, o Options) *Reconciler {
 	t.Helper()
 	c := &test.MockClient{
 		MockGet:         w.get,
+		MockList:        test.NewMockListFn(nil),
 		MockStatusPatch: w.patchStatus,
 		MockCreate: func(context.Context, client.Object, ...client.CreateOption) error {
 			w.writes++
 			return w.createErr
 		},
 	}
-	o.Module, o.Random = fakeGroup, func() float64 { return 0.5 }
+	o.Module, o.Random, o.Now = fakeGroup, func() float64 { return 0.5 }, time.Now
+	scheme := metadatafake.NewTestScheme()
+	if err := metav1.AddMetaToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	watches := watch.New(metadatafake.NewSimpleMetadataClient(scheme))
+	t.Cleanup(func() { watches.Remove(watchOwner(key)) })
 	return &Reconciler{
-		client: c, cache: c, events: events.NewFakeRecorder(10), writer: target.NewWriter(c),
-		pool: connection.NewPool(c, watch.New(nil), credentials.AmbientNone, fetch.Options{}, nil), routes: fakeRoutes(t, c), opts: o, objects: newObjects(), backoff: ratelimiter.NewController(), started: time.Now(),
+		client: c, cache: c, events: events.NewFakeRecorder(10), writer: target.NewWriter(c), watches: watches,
+		pool: connection.NewPool(c, watches, credentials.AmbientNone, fetch.Options{}, nil), routes: fakeRoutes(t, c), opts: o, objects: newObjects(), backoff: ratelimiter.NewController(), started: time.Now(),
 	}
 }
 
@@ -194,9 +202,9 @@ func TestReconcileWithoutReading(t *testing.T) {
 			want{Ready: []string{"False", "Conflict", `the Secret is controlled by Database "pg"; choose another spec.target.name or remove that owner`}, Again: true},
 		},
 		"Terminating": {
-			"A Secret that goes is waited for.",
+			"A Secret that goes is waited for; no event of it need come, if it bears no mark.",
 			world{es: externalSecret(), secret: &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: &metav1.Time{Time: time.Now()}}}}, Options{},
-			want{},
+			want{Again: true},
 		},
 		"StatusRefused": {"A status that cannot be written is an error.", world{es: externalSecret(), patchErr: forbidden}, Options{}, want{Ready: []string{"False", "StoreNotFound", `FakeStore "shop/prod" does not exist; create it or correct the reference`}, Err: forbidden}},
 	}
@@ -255,7 +263,7 @@ func TestWriteRefused(t *testing.T) {
 				t.Fatal(err)
 			}
 			p := &pass{Reconciler: r, ctx: t.Context(), es: w.es, obj: &object{uid: "uid"}, plan: plan, seen: &w.es.Status, next: w.es.Status.DeepCopy()}
-			res, err := p.write(t.Context(), &render.Output{Data: map[string][]byte{"k": []byte("v")}})
+			res, err := p.write(t.Context(), answer{out: render.Output{Data: map[string][]byte{"k": []byte("v")}}})
 			got := want{Ready: w.ready(t), Again: res.RequeueAfter > 0, Err: err != nil}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("\n%s\nwrite(): -want, +got:\n%s\nerror: %v", tc.reason, diff, err)

@@ -34,8 +34,12 @@ type verdict struct {
 	stalled bool
 }
 
-func synced() verdict {
-	return verdict{status: metav1.ConditionTrue, reason: v1alpha1.ReasonSecretSynced, message: "the Secret is in step"}
+// synced is the verdict that all is well; without a message it has the usual one.
+func synced(message string) verdict {
+	if message == "" {
+		message = "the Secret is in step"
+	}
+	return verdict{status: metav1.ConditionTrue, reason: v1alpha1.ReasonSecretSynced, message: message}
 }
 
 func failed(reason, message string) verdict {
@@ -198,4 +202,16 @@ func metadataHash(es *v1alpha1.ExternalSecret) string {
 		h.Write([]byte{0})
 	}
 	return hex.EncodeToString(h.Sum(nil)[:8])
+}
+
+// content returns a hash of all of a spec that bears on the values or on where they go.
+func content(es *v1alpha1.ExternalSecret) string {
+	spec := es.Spec
+	spec.Target.CleanupPolicy = ""
+	raw, err := json.Marshal(spec)
+	if err != nil {
+		return "" // What came from the API server encodes.
+	}
+	sum := sha256.Sum256(raw)
+	return hex.EncodeToString(sum[:])
 }

@@ -51,7 +51,7 @@ func TestConclude(t *testing.T) {
 	}{
 		"Synced": {
 			"While all is well there is nothing beside Ready.",
-			nil, synced(),
+			nil, synced(""),
 			[]condition{{"Ready", "True", "SecretSynced", "the Secret is in step", 7}},
 		},
 		"Failed": {
@@ -66,7 +66,7 @@ func TestConclude(t *testing.T) {
 		},
 		"Recovered": {
 			"What was wrong goes with its conditions.",
-			[]metav1.Condition{ready("False", "x"), {Type: "Reconciling", Status: "True"}, {Type: "Stalled", Status: "True"}}, synced(),
+			[]metav1.Condition{ready("False", "x"), {Type: "Reconciling", Status: "True"}, {Type: "Stalled", Status: "True"}}, synced(""),
 			[]condition{{"Ready", "True", "SecretSynced", "the Secret is in step", 7}},
 		},
 		"FromStalled": {
@@ -81,7 +81,7 @@ func TestConclude(t *testing.T) {
 		},
 		"Foreign": {
 			"Conditions of others stay.",
-			[]metav1.Condition{{Type: "Other", Status: "True", Reason: "r"}}, synced(),
+			[]metav1.Condition{{Type: "Other", Status: "True", Reason: "r"}}, synced(""),
 			[]condition{{"Other", "True", "r", "", 0}, {"Ready", "True", "SecretSynced", "the Secret is in step", 7}},
 		},
 		"Long": {

@@ -3,6 +3,7 @@ package externalsecret
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
@@ -25,64 +26,207 @@ var (
 	errMoved = errors.New("the objects have changed meanwhile")
 	// errWait means that the Secret must go before it can come back.
 	errWait = errors.New("waiting")
-	// errYield means that the target belongs to somebody else; the message is that of a decision.
-	errYield = errors.New("conflict")
 )
 
-// observe decides by the cached metadata of the target; d is nil before the values were read.
-func (p *pass) observe(ctx context.Context, d *target.Desired) (policy.Decision, error) {
-	m := &metav1.PartialObjectMetadata{}
-	m.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
-	if err := p.obj.whileLocked(func() error {
-		err := p.cache.Get(ctx, p.targetKey(), m)
+// awaitError means that somebody else must change the target first.
+type awaitError struct {
+	verdict verdict
+	// version is the resourceVersion of the target that was seen, empty if there was none.
+	version string
+}
+
+// Error implements error.
+func (e *awaitError) Error() string { return e.verdict.message }
+
+// answer is what the provider said, rendered; err is a failure.
+type answer struct {
+	out render.Output
+	err error
+}
+
+// effect is what a pass found or did.
+type effect struct {
+	// kept is true if the answer forbids any change.
+	kept bool
+	// absent is true if the Secret shall not be there.
+	absent bool
+	// yielded are the keys that other ExternalSecrets hold; version is the Secret's resourceVersion.
+	yielded []string
+	version string
+}
+
+// cached returns the metadata of the target, from the cache or as it was just written; nil if there
+// is none.
+func (p *pass) cached() (metav1.Object, error) {
+	m := secretMetadata()
+	err := p.obj.whileLocked(func() error {
+		err := p.cache.Get(p.ctx, p.targetKey(), m)
 		if kerrors.IsNotFound(err) {
 			m, err = nil, nil
 		}
 		m = p.obj.latestSecretLocked(m, p.plan.Target)
 		return err
-	}); err != nil {
-		return policy.Decision{}, errors.Wrap(err, "cannot read the Secret")
+	})
+	if err != nil {
+		return nil, errors.Wrap(err, "cannot read the Secret")
 	}
 	if m == nil {
-		return p.decide(nil, d), nil
+		return nil, nil
 	}
-	return p.decide(m, d), nil
+	return m, nil
 }
 
-func (p *pass) decide(secret metav1.Object, d *target.Desired) policy.Decision {
-	self := policy.Self{UID: p.es.UID, Generation: p.es.Generation, Synced: p.seen.RefreshTime != nil, Owns: p.owns()}
-	var rendered *policy.Rendered
-	if d != nil {
-		rendered = &policy.Rendered{Hash: d.Mark.Hash, Fields: d.Mark.Fields}
+// peek reads the metadata of the target live; nil if there is none.
+func (p *pass) peek() (metav1.Object, error) {
+	m := secretMetadata()
+	err := p.client.Get(p.ctx, p.targetKey(), m)
+	if kerrors.IsNotFound(err) {
+		return nil, nil
 	}
-	return policy.Decide(self, target.Observe(secret, p.es.Name, p.opts.Module, p.alive), rendered)
+	return m, errors.Wrap(err, "cannot read the Secret")
 }
 
-// write brings the target to what was rendered or, without values, only its ownerReference.
-func (p *pass) write(ctx context.Context, out *render.Output) (reconcile.Result, error) {
-	d := p.desired(out)
-	var sealed *target.Desired
-	if out != nil {
-		d.Seal()
-		sealed = &d
+func (p *pass) self(due policy.Why) policy.Self {
+	t := p.es.Spec.Target
+	return policy.Self{
+		UID: p.es.UID, Generation: p.es.Generation,
+		Creation: t.CreationPolicy, Deletion: t.DeletionPolicy,
+		Owns: p.owns(), Immutable: t.Immutable,
+		Synced: p.seen.RefreshTime != nil,
+		Absent: p.reason() == v1alpha1.ReasonSecretDeleted,
+		Yields: p.yields,
+		Due:    due,
 	}
-	secret, err := p.act(ctx, d, sealed)
+}
+
+func (p *pass) observe(secret metav1.Object) policy.Target {
+	c := p.es.Spec.Target.CreationPolicy
+	t := target.Observe(secret, target.Identity{
+		Name: p.es.Name, UID: p.es.UID, Module: p.opts.Module, Exclusive: c == "" || c == v1alpha1.CreateOwner,
+	}, p)
+	if t.Mark.Created {
+		p.obj.created = secret.GetUID()
+	}
+	return t
+}
+
+// judge decides what an answer means for a Secret, and returns what is to be written to it, and the
+// keys left out because other ExternalSecrets hold them.
+func (p *pass) judge(secret metav1.Object, a answer) (policy.Decision, target.Desired, []string) {
+	d := p.desired(a.out)
+	d.Seal()
+	var yielded []string
+	if secret != nil {
+		d, yielded = d.Yield(secret.GetManagedFields(), p.contest(secret))
+	}
+	return policy.Decide(p.self(policy.NotDue), p.observe(secret), &policy.Reading{
+		Failed: a.err != nil, Gone: a.out.Gone != nil,
+		Values: len(a.out.Data), Keys: len(d.Data),
+		Hash: d.Mark.Hash, Fields: d.Mark.Fields,
+	}), d, yielded
+}
+
+// act carries out what an answer means for the target. What the cache says decides whether anything
+// is to be done; what is done rests on a live read, but for a create, which cannot overwrite.
+func (p *pass) act(ctx context.Context, a answer) (effect, error) {
+	secret, err := p.cached()
+	if err != nil {
+		return effect{}, err
+	}
+	decision, d, yielded := p.judge(secret, a)
+	switch decision.Action { //nolint:exhaustive // The others rest on a live read.
+	case policy.Nothing, policy.Keep:
+		return p.effect(decision, secret, yielded), nil
+	case policy.Create:
+		if err := p.create(ctx, decision, d); !kerrors.IsAlreadyExists(err) {
+			return effect{}, err
+		}
+	}
+	live, err := p.writer.Get(ctx, p.targetKey())
+	if err != nil {
+		return effect{}, err
+	}
+	if live == nil {
+		secret = nil // Not a nil pointer in an interface.
+	} else {
+		secret = live
+	}
+	decision, d, yielded = p.judge(secret, a)
+	switch decision.Action {
+	case policy.Nothing, policy.Keep:
+		if live != nil && decision.Action == policy.Nothing {
+			p.remember(live)
+		}
+	case policy.Create:
+		err = p.create(ctx, decision, d)
+	case policy.Apply, policy.Own, policy.Delete:
+		err = p.change(ctx, decision, live, d)
+	case policy.Read, policy.Release:
+		err = errMoved
+	case policy.Yield, policy.Missing, policy.Wait, policy.Refuse:
+		err = p.stop(decision, secret)
+	}
+	return p.effect(decision, secret, yielded), err
+}
+
+func (p *pass) effect(d policy.Decision, secret metav1.Object, yielded []string) effect {
+	e := effect{kept: d.Action == policy.Keep, absent: d.Absent, yielded: yielded}
+	if secret != nil {
+		e.version = secret.GetResourceVersion()
+	}
+	return e
+}
+
+// stop returns the error of a decision that writes nothing; nil for any other.
+func (p *pass) stop(d policy.Decision, secret metav1.Object) error {
+	version := ""
+	if secret != nil {
+		version = secret.GetResourceVersion()
+	}
+	switch d.Action { //nolint:exhaustive // The others go on.
+	case policy.Yield:
+		return &awaitError{stalled(v1alpha1.ReasonConflict, d.Message), version}
+	case policy.Missing:
+		return &awaitError{failed(v1alpha1.ReasonSecretMissing, fmt.Sprintf("Secret %q: %s", p.plan.Target, d.Message)), version}
+	case policy.Refuse:
+		return &awaitError{stalled(v1alpha1.ReasonSecretSyncedError, "Invalid: "+d.Message), version}
+	case policy.Wait:
+		return errors.Wrap(errWait, d.Message)
+	}
+	return nil
+}
+
+// write brings the target to what was read.
+func (p *pass) write(ctx context.Context, a answer) (reconcile.Result, error) {
+	e, err := p.act(ctx, a)
+	if err == nil && !e.kept {
+		err = p.leave(ctx)
+	}
+	switch {
+	case err != nil:
+		return p.failure(ctx, err)
+	case e.kept && a.err != nil:
+		return p.retry(ctx, readFailed(a.err), store.RetryAfter(a.err))
+	case e.kept:
+		return p.retry(ctx, readFailed(a.out.Gone), 0)
+	}
+	return p.succeed(ctx, a.out, e)
+}
+
+// failure turns an error of a write into a verdict, or has the loop look again.
+func (p *pass) failure(ctx context.Context, err error) (reconcile.Result, error) {
+	var await *awaitError
 	var forbidden *target.ForbiddenError
 	var invalid *store.Error
 	switch {
-	case err == nil:
-		if secret != nil {
-			p.remember(secret)
-		}
-		return p.succeed(ctx, out)
 	case errors.Is(err, target.ErrNamespaceTerminating):
 		return reconcile.Result{}, nil
 	case errors.Is(err, errMoved), kerrors.IsConflict(err), kerrors.IsAlreadyExists(err), kerrors.IsNotFound(err):
 		return soon(), nil
 	case errors.Is(err, errWait):
 		return later(p.backoff.When(p.request())), nil
-	case errors.Is(err, errYield):
-		return p.retry(ctx, stalled(v1alpha1.ReasonConflict, strings.TrimSuffix(err.Error(), ": "+errYield.Error())), 0)
+	case errors.As(err, &await):
+		return p.await(ctx, await.verdict, await.version)
 	case errors.As(err, &forbidden):
 		return p.retry(ctx, failed(v1alpha1.ReasonForbidden, forbidden.Message), 0)
 	case errors.As(err, &invalid):
@@ -91,77 +235,131 @@ func (p *pass) write(ctx context.Context, out *render.Output) (reconcile.Result,
 	return reconcile.Result{}, errors.Wrap(err, "cannot write the Secret")
 }
 
-// act carries out the decision. What the cache says decides whether anything is to be done; what is
-// done rests on a live read, but for a create, which cannot overwrite.
-func (p *pass) act(ctx context.Context, d target.Desired, sealed *target.Desired) (*corev1.Secret, error) {
-	decision, err := p.observe(ctx, sealed)
-	if err != nil {
-		return nil, err
-	}
-	if decision.Action == policy.Nothing {
-		return nil, nil
-	}
-	if decision.Action == policy.Create {
-		s, err := p.create(ctx, decision, d)
-		if !kerrors.IsAlreadyExists(err) {
-			return s, err
-		}
-	}
+// own brings the ownerReference and the mark of the target in line. It needs no value, and so does
+// not wait for the provider.
+func (p *pass) own(ctx context.Context) error {
 	live, err := p.writer.Get(ctx, p.targetKey())
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if live == nil {
-		decision = p.decide(nil, sealed)
-	} else {
-		decision = p.decide(live, sealed)
+		return errMoved
 	}
-	switch decision.Action {
-	case policy.Nothing:
-		return live, nil
-	case policy.Create:
-		return p.create(ctx, decision, d)
-	case policy.Yield:
-		return nil, errors.Wrap(errYield, decision.Message)
-	case policy.Wait:
-		return nil, errors.Wrap(errWait, decision.Message)
-	case policy.Render:
-		return nil, errMoved
-	case policy.Apply, policy.Own:
+	decision := policy.Decide(p.self(policy.NotDue), p.observe(live), nil)
+	if decision.Action != policy.Own {
+		p.remember(live) // The cache is behind.
+		return nil
 	}
-	if err := p.fence(ctx, decision); err != nil {
-		return nil, err
-	}
-	if decision.Action == policy.Own {
-		return p.writer.Own(ctx, live, d)
-	}
-	return p.apply(ctx, live, d)
+	return p.change(ctx, decision, live, p.desired(render.Output{}))
 }
 
-func (p *pass) create(ctx context.Context, decision policy.Decision, d target.Desired) (*corev1.Secret, error) {
+func (p *pass) create(ctx context.Context, decision policy.Decision, d target.Desired) error {
 	if err := p.fence(ctx, decision); err != nil {
-		return nil, err
+		return err
 	}
-	return p.writer.Create(ctx, d)
-}
-
-func (p *pass) apply(ctx context.Context, live *corev1.Secret, d target.Desired) (*corev1.Secret, error) {
-	held := p.holders(live)
-	s, yielded, err := p.writer.Apply(ctx, live, d, target.Contest{
-		Dead:  func(m string) bool { return held(m) == nil },
-		Older: func(m string) bool { return olderThan(held(m), p.es) },
-	})
+	s, err := p.writer.Create(ctx, d)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if len(yielded) > 0 {
-		p.remember(s)
-		return nil, errors.Wrap(errYield, fmt.Sprintf("the keys %q of the Secret are written by another ExternalSecret", yielded))
+	p.obj.created = s.UID
+	p.wrote(s, "Created")
+	return nil
+}
+
+// change carries out a decision about a Secret that was read live.
+func (p *pass) change(ctx context.Context, decision policy.Decision, live *corev1.Secret, d target.Desired) error {
+	if err := p.fence(ctx, decision); err != nil {
+		return err
+	}
+	var s *corev1.Secret
+	var err error
+	switch decision.Action { //nolint:exhaustive // The others do not change a Secret.
+	case policy.Apply:
+		d.Mark.Created = p.obj.created == live.UID // Also where somebody has removed the mark.
+		s, _, err = p.writer.Apply(ctx, live, d, p.contest(live))
+	case policy.Own:
+		s, err = p.writer.Own(ctx, live, d, p.contest(live))
+	case policy.Release:
+		return p.writer.Release(ctx, live, d)
+	case policy.Delete:
+		if err = p.writer.Delete(ctx, live); err == nil {
+			p.tell("Deleted", live.Name)
+		}
+		return err
+	}
+	if err != nil {
+		return err
+	}
+	if live.Name != p.plan.Target {
+		return nil
+	}
+	p.wrote(s, "Updated")
+	return nil
+}
+
+// wrote notes a write of the target.
+func (p *pass) wrote(s *corev1.Secret, what string) {
+	p.remember(s)
+	if p.lost {
+		p.obj.fight = p.obj.fight.Revert(p.opts.Now())
 	}
 	if p.seen.RefreshTime != nil {
-		p.events.Eventf(p.es, nil, corev1.EventTypeNormal, "Updated", "Sync", "updated Secret %q", s.Name)
+		p.tell(what, s.Name)
 	}
-	return s, nil
+}
+
+func (p *pass) tell(what, secret string) {
+	p.events.Eventf(p.es, nil, corev1.EventTypeNormal, what, "Sync", "%s Secret %q", strings.ToLower(what), secret)
+}
+
+// leave lets go of the Secrets that the object wrote before its spec named the present one. Those
+// that it owns would go with it, and so they go now that the new one is in step; the others stay.
+func (p *pass) leave(ctx context.Context) error {
+	names, err := p.former()
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		live, err := p.writer.Get(ctx, types.NamespacedName{Namespace: p.es.Namespace, Name: name})
+		if err != nil {
+			return err
+		}
+		if live == nil {
+			continue
+		}
+		decision := policy.Leave(p.self(policy.NotDue), p.observe(live))
+		if decision.Action == policy.Nothing {
+			continue
+		}
+		d := p.desired(render.Output{})
+		d.Name = name
+		d.Owner = nil
+		if err := p.change(ctx, decision, live, d); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// former returns the names of the Secrets, other than the target, that the object may still own.
+func (p *pass) former() ([]string, error) {
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("SecretList"))
+	if err := p.cache.List(p.ctx, list, client.InNamespace(p.es.Namespace), client.MatchingFields{markIndex: p.es.Name}); err != nil {
+		return nil, errors.Wrap(err, "cannot list the Secrets of the object")
+	}
+	var names []string
+	for i := range list.Items {
+		s := &list.Items[i]
+		if c := metav1.GetControllerOf(s); c != nil && c.UID == p.es.UID && s.Name != p.plan.Target {
+			names = append(names, s.Name)
+		}
+	}
+	// Another module may have written it, or somebody may have taken its label.
+	if b := p.seen.Binding; b != nil && b.Name != p.plan.Target && !slices.Contains(names, b.Name) {
+		names = append(names, b.Name)
+	}
+	return names, nil
 }
 
 // fence reads the ExternalSecret live, after the Secret was read, where another incarnation or a
@@ -197,6 +395,9 @@ func (p *pass) targetKey() types.NamespacedName {
 
 // owns reports whether the target shall carry an ownerReference.
 func (p *pass) owns() bool {
+	if c := p.es.Spec.Target.CreationPolicy; c != "" && c != v1alpha1.CreateOwner {
+		return false
+	}
 	c := p.es.Spec.Target.CleanupPolicy
 	if c == "" {
 		c = p.opts.DefaultCleanupPolicy
@@ -204,24 +405,28 @@ func (p *pass) owns() bool {
 	return c != v1alpha1.CleanupNever
 }
 
-func (p *pass) desired(out *render.Output) target.Desired {
+func (p *pass) desired(out render.Output) target.Desired {
+	t := p.es.Spec.Target
 	d := target.Desired{
 		NamespacedName: p.targetKey(),
-		Type:           corev1.SecretTypeOpaque,
+		Immutable:      t.Immutable,
+		Data:           out.Data,
 		Labels:         map[string]string{target.ManagedLabel(p.opts.Module): "true"},
-		Mark:           policy.Mark{Name: p.es.Name, UID: p.es.UID, Generation: p.es.Generation, Module: p.opts.Module},
+		Mark: policy.Mark{
+			Name: p.es.Name, UID: p.es.UID, Generation: p.es.Generation, Module: p.opts.Module, Policy: t.CreationPolicy,
+		},
 	}
-	if t := p.es.Spec.Target.Template; t != nil && t.Type != "" {
-		d.Type = corev1.SecretType(t.Type)
+	switch shared := t.CreationPolicy == v1alpha1.CreateMerge || t.CreationPolicy == v1alpha1.CreateCreateOrMerge; {
+	case t.Template != nil && t.Template.Type != "":
+		d.Type = corev1.SecretType(t.Template.Type)
+	case !shared: // What others may have made has the type that they chose.
+		d.Type = corev1.SecretTypeOpaque
 	}
 	for _, ref := range p.plan.Stores() {
 		if k, ok := p.routes.serves(&ref); ok {
 			n := k.key(ref.Name, p.es.Namespace)
 			d.Labels[target.StoreLabel(k.gvk.Group, k.gvk.Kind, n.Namespace, n.Name)] = "true"
 		}
-	}
-	if out != nil {
-		d.Data = out.Data
 	}
 	if p.owns() {
 		yes, no := true, false
@@ -231,65 +436,4 @@ func (p *pass) desired(out *render.Output) target.Desired {
 		}
 	}
 	return d
-}
-
-// alive reports whether the ExternalSecret that left a mark still exists. The cache may be behind
-// on one that was just made, so its absence there is checked live.
-func (p *pass) alive(m policy.Mark) bool {
-	es := p.lookup(m.Name)
-	return es != nil && es.UID == m.UID
-}
-
-// holders returns a function from a field manager to the living ExternalSecret that it belongs to;
-// nil if there is none. A manager whose name is hashed tells no name: it is found by its mark, or,
-// where that was removed, among all ExternalSecrets of the namespace.
-func (p *pass) holders(live *corev1.Secret) func(string) *v1alpha1.ExternalSecret {
-	byManager := map[string]string{}
-	for name := range target.Marks(live.Annotations) {
-		byManager[target.Manager(name)] = name
-	}
-	return func(manager string) *v1alpha1.ExternalSecret {
-		if name, ok := byManager[manager]; ok {
-			return p.lookup(name)
-		}
-		if es := p.lookup(strings.TrimPrefix(manager, v1alpha1.FieldManagerPrefix)); es != nil {
-			return es
-		}
-		var list v1alpha1.ExternalSecretList
-		if err := p.cache.List(p.ctx, &list, client.InNamespace(p.es.Namespace)); err != nil {
-			return p.es // Existence unknown is existence; itself is nobody's rival.
-		}
-		for i := range list.Items {
-			if target.Manager(list.Items[i].Name) == manager {
-				return &list.Items[i]
-			}
-		}
-		return nil
-	}
-}
-
-// lookup returns an ExternalSecret beside this one; nil if it does not exist. An error counts as
-// existence unknown, which is existence: nothing is taken from what may be alive.
-func (p *pass) lookup(name string) *v1alpha1.ExternalSecret {
-	key := types.NamespacedName{Namespace: p.es.Namespace, Name: name}
-	es := &v1alpha1.ExternalSecret{}
-	if err := p.cache.Get(p.ctx, key, es); err == nil {
-		return es
-	}
-	if err := p.client.Get(p.ctx, key, es); err != nil && kerrors.IsNotFound(err) {
-		return nil
-	}
-	return es
-}
-
-// olderThan reports whether a was made before b; of two made in the same second that with the
-// smaller uid counts as the older.
-func olderThan(a, b *v1alpha1.ExternalSecret) bool {
-	if a == nil || a.UID == b.UID {
-		return false
-	}
-	if !a.CreationTimestamp.Equal(&b.CreationTimestamp) {
-		return a.CreationTimestamp.Before(&b.CreationTimestamp)
-	}
-	return a.UID < b.UID
 }

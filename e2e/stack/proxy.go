@@ -1,0 +1,180 @@
+package stack
+
+import (
+	"context"
+	"crypto/tls"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"time"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/util/cert"
+)
+
+// A Proxy stands in front of the API server and passes everything on at once, but for what watches
+// bring: that comes late. Processes behind it act on what was true a while ago.
+type Proxy struct {
+	stack  *Stack
+	url    string
+	ca     []byte
+	server *http.Server
+}
+
+// StartProxy starts a Proxy. delay says how late a watch is from now on; it is asked anew each time
+// that so long has passed, and by several watches at a time.
+func (s *Stack) StartProxy(delay func() time.Duration) (*Proxy, error) {
+	cfg := s.Config()
+	to, err := url.Parse(cfg.Host)
+	if err != nil {
+		return nil, err
+	}
+	// Without a token of its own: that of the process passes through.
+	transport, err := rest.TransportFor(&rest.Config{Host: cfg.Host, TLSClientConfig: cfg.TLSClientConfig})
+	if err != nil {
+		return nil, err
+	}
+	addresses, err := freeAddresses(1)
+	if err != nil {
+		return nil, err
+	}
+	// A kubeconfig has a token sent over TLS only.
+	host, _, err := net.SplitHostPort(addresses[0])
+	if err != nil {
+		return nil, err
+	}
+	crt, key, err := cert.GenerateSelfSignedCertKey(host, nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	pair, err := tls.X509KeyPair(crt, key)
+	if err != nil {
+		return nil, err
+	}
+	listener, err := net.Listen("tcp", addresses[0])
+	if err != nil {
+		return nil, err
+	}
+	quiet := log.New(io.Discard, "", 0) // A watch that its client ends is no error.
+	p := &Proxy{stack: s, url: "https://" + addresses[0], ca: crt}
+	p.server = &http.Server{
+		Handler: &httputil.ReverseProxy{
+			Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(to) },
+			Transport:     transport,
+			FlushInterval: -1,
+			ErrorLog:      quiet,
+			ModifyResponse: func(resp *http.Response) error {
+				if resp.Request.URL.Query().Get("watch") == "true" {
+					resp.Body = newLate(resp.Request.Context(), resp.Body, delay)
+				}
+				return nil
+			},
+		},
+		TLSConfig:         &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12},
+		ReadHeaderTimeout: time.Minute,
+		ErrorLog:          quiet,
+	}
+	go func() { _ = p.server.ServeTLS(listener, "", "") }() // It ends with Stop.
+	return p, nil
+}
+
+// Stop ends the Proxy. The processes behind it should have ended before.
+func (p *Proxy) Stop() error { return p.server.Close() }
+
+// Kubeconfig writes a kubeconfig that leads a module through the Proxy, and returns its path; it
+// goes to StartModule as the flag --kubeconfig.
+func (p *Proxy) Kubeconfig(ctx context.Context, module string) (string, error) {
+	raw, err := p.stack.ServiceAccountKubeconfig(ctx, Namespace, module)
+	if err != nil {
+		return "", err
+	}
+	cfg, err := clientcmd.Load(raw)
+	if err != nil {
+		return "", err
+	}
+	for _, c := range cfg.Clusters {
+		c.Server, c.CertificateAuthorityData = p.url, p.ca
+	}
+	if raw, err = clientcmd.Write(*cfg); err != nil {
+		return "", err
+	}
+	return p.stack.writeKubeconfig(module, raw)
+}
+
+// late is a body whose bytes come in their order, but late.
+type late struct {
+	io.ReadCloser
+	chunks chan chunk
+	ended  <-chan struct{}
+
+	now chunk
+}
+
+// chunk is what one read brought, and when it may be seen.
+type chunk struct {
+	data []byte
+	err  error
+	due  time.Time
+}
+
+// maxWaiting is how many chunks a watch may bring ahead of time. It is more than any scenario
+// needs: a watch that had to wait for its reader would be later than it was asked to be.
+const maxWaiting = 1 << 14
+
+// newLate returns a body for the length of a request, whose context is ctx.
+func newLate(ctx context.Context, body io.ReadCloser, delay func() time.Duration) *late {
+	l := &late{ReadCloser: body, chunks: make(chan chunk, maxWaiting), ended: ctx.Done()}
+	go l.receive(delay)
+	return l
+}
+
+func (l *late) receive(delay func() time.Duration) {
+	var by time.Duration
+	var until, last time.Time
+	for {
+		buffer := make([]byte, 4096)
+		n, err := l.ReadCloser.Read(buffer)
+		now := time.Now()
+		if now.After(until) {
+			by = delay()
+			until = now.Add(by)
+		}
+		if due := now.Add(by); due.After(last) {
+			last = due
+		}
+		select {
+		case l.chunks <- chunk{data: buffer[:n], err: err, due: last}:
+		case <-l.ended:
+			return
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// Read waits until something is due.
+func (l *late) Read(p []byte) (int, error) {
+	for len(l.now.data) == 0 {
+		if l.now.err != nil {
+			return 0, l.now.err
+		}
+		select {
+		case l.now = <-l.chunks:
+		case <-l.ended:
+			return 0, net.ErrClosed
+		}
+		select {
+		case <-time.After(time.Until(l.now.due)):
+		case <-l.ended:
+			return 0, net.ErrClosed
+		}
+	}
+	n := copy(p, l.now.data)
+	l.now.data = l.now.data[n:]
+	return n, nil
+}
