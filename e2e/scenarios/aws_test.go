@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -57,13 +58,22 @@ func TestExample(t *testing.T) {
 }
 
 // TestFaults damages what AWS answers about one of two secrets, or about the call as a whole: no
-// key changes, and the condition says which and why.
+// key changes under any deletionPolicy, and the condition says which and why. Once AWS says that both
+// secrets are gone, deletionPolicy Delete deletes, and Retain does not.
 func TestFaults(t *testing.T) {
 	cases := map[string]struct {
 		why     string
 		fault   func(key string) emulator.Fault
 		message []string
+		// first, if set, is what is answered once before.
+		first *emulator.Fault
 	}{
+		"EmptyList": {
+			why:     "an empty list after an error",
+			first:   &emulator.Fault{Status: 500, Times: 1},
+			fault:   func(string) emulator.Fault { return emulator.Fault{Page: emulator.PageCut} },
+			message: []string{"Unavailable: "},
+		},
 		"Denied": {
 			why: "one entry is denied",
 			fault: func(key string) emulator.Fault {
@@ -119,31 +129,63 @@ func TestFaults(t *testing.T) {
 			shared.AWS.Put(a, []byte("a-one"))
 			shared.AWS.Put(b, []byte("b-one"))
 			start(t, ns, "--provider-timeout=3s")
-			must(t, shared.Admin.Create(t.Context(), pair(ns, "pair", a, b)))
-			wantValue(t, ns, "pair", "b", "b-one")
-			wantReady(t, ns, "pair", v1alpha1.ReasonSecretSynced)
-			before := getSecret(t, ns, "pair")
+			policies := map[string]v1alpha1.DeletionPolicy{"retain": v1alpha1.DeletionRetain, "delete": v1alpha1.DeletionDelete}
+			before := map[string]*corev1.Secret{}
+			for name, p := range policies {
+				es := pair(ns, name, a, b)
+				es.Spec.Target.DeletionPolicy = p
+				must(t, shared.Admin.Create(t.Context(), es))
+			}
+			for name := range policies {
+				wantValue(t, ns, name, "b", "b-one")
+				wantReady(t, ns, name, v1alpha1.ReasonSecretSynced)
+				before[name] = getSecret(t, ns, name)
+			}
 
 			// Only calls about these secrets are affected, so that the tests do not disturb each other.
+			if tc.first != nil {
+				f := *tc.first
+				f.SecretID = b
+				defer shared.AWS.Inject(f)()
+			}
 			f := tc.fault(b)
 			f.SecretID = b
 			remove := shared.AWS.Inject(f)
 			defer remove()
 			// The other secret changes, so that a write in spite of the fault would show.
 			shared.AWS.Put(a, []byte("a-two"))
-			refresh(t, ns, "pair", "1")
-			c := wantReady(t, ns, "pair", v1alpha1.ReasonSecretSyncedError)
-			for _, part := range append(tc.message, `AWSSecretsManager "store"`) {
-				if part = strings.ReplaceAll(part, "KEY", b); !strings.Contains(c.Message, part) {
-					t.Errorf("%s: message %q does not contain %q", tc.why, c.Message, part)
+			for name := range policies {
+				refresh(t, ns, name, "1")
+				c := wantReady(t, ns, name, v1alpha1.ReasonSecretSyncedError)
+				for _, part := range append(tc.message, `AWSSecretsManager "store"`) {
+					if part = strings.ReplaceAll(part, "KEY", b); !strings.Contains(c.Message, part) {
+						t.Errorf("%s: message %q does not contain %q", tc.why, c.Message, part)
+					}
+				}
+				if diff := cmp.Diff(before[name], getSecret(t, ns, name)); diff != "" {
+					t.Errorf("%s: deletionPolicy %s: the Secret changed: -before, +now:\n%s", tc.why, name, diff)
 				}
 			}
-			if diff := cmp.Diff(before, getSecret(t, ns, "pair")); diff != "" {
-				t.Errorf("%s: the Secret changed: -before, +now:\n%s", tc.why, diff)
-			}
 			remove()
-			wantValue(t, ns, "pair", "a", "a-two")
-			wantReady(t, ns, "pair", v1alpha1.ReasonSecretSynced)
+			for name := range policies {
+				wantValue(t, ns, name, "a", "a-two")
+				wantReady(t, ns, name, v1alpha1.ReasonSecretSynced)
+			}
+
+			before["retain"] = getSecret(t, ns, "retain")
+			shared.AWS.Delete(a)
+			shared.AWS.Delete(b)
+			for name := range policies {
+				refresh(t, ns, name, "2")
+			}
+			wantReady(t, ns, "delete", v1alpha1.ReasonSecretDeleted)
+			if s := getSecret(t, ns, "delete"); s != nil {
+				t.Errorf("all remote secrets are gone, and the Secret is still there with %d keys", len(s.Data))
+			}
+			wantReady(t, ns, "retain", v1alpha1.ReasonSecretSyncedError)
+			if diff := cmp.Diff(before["retain"], getSecret(t, ns, "retain")); diff != "" {
+				t.Errorf("deletionPolicy Retain: the Secret changed: -before, +now:\n%s", diff)
+			}
 		})
 	}
 }

@@ -180,6 +180,9 @@ func (r *Reconciler) objectEvents() handler.EventHandler {
 			if obj := r.objects.peek(key); obj != nil {
 				obj.sawStatus(es.ResourceVersion)
 			}
+			if was.Generation != es.Generation || was.UID != es.UID {
+				r.enqueueAwaiting(es.Namespace)
+			}
 			mine := r.routes.claims(es)
 			if !mine && !r.routes.claims(was) {
 				return
@@ -192,11 +195,16 @@ func (r *Reconciler) objectEvents() handler.EventHandler {
 		},
 		DeleteFunc: func(_ context.Context, e event.DeleteEvent, _ requests) {
 			r.enqueue(client.ObjectKeyFromObject(e.Object), queue.High)
-			// Its keys are free now, and nothing else tells those that want them.
-			for _, key := range r.objects.awaiting(e.Object.GetNamespace()) {
-				r.enqueue(key, queue.High)
-			}
+			r.enqueueAwaiting(e.Object.GetNamespace())
 		},
+	}
+}
+
+// enqueueAwaiting has those look again that wait for a Secret or a key of it, since an ExternalSecret
+// beside them has changed: what it leaves alone from now on is free, and no event of the Secret tells.
+func (r *Reconciler) enqueueAwaiting(namespace string) {
+	for _, key := range r.objects.awaiting(namespace) {
+		r.enqueue(key, queue.High)
 	}
 }
 

@@ -31,9 +31,7 @@ type object struct {
 	created types.UID
 	// yielded are the keys that other ExternalSecrets hold.
 	yielded []string
-	// awaits is true while somebody else's change of the target is awaited.
-	awaits bool
-	fight  policy.Fight
+	fight   policy.Fight
 
 	// What this process wrote last, until the caches show it.
 	status     *v1alpha1.ExternalSecretStatus
@@ -50,9 +48,13 @@ type attempt struct {
 type objects struct {
 	mu sync.Mutex
 	m  map[types.NamespacedName]*object
+	// awaits holds, by object, the name of the target that somebody else must change.
+	awaits map[types.NamespacedName]string
 }
 
-func newObjects() *objects { return &objects{m: map[types.NamespacedName]*object{}} }
+func newObjects() *objects {
+	return &objects{m: map[types.NamespacedName]*object{}, awaits: map[types.NamespacedName]string{}}
+}
 
 // get returns the memory of an object, a fresh one if its uid has changed.
 func (o *objects) get(key types.NamespacedName, uid types.UID) *object {
@@ -65,7 +67,6 @@ func (o *objects) get(key types.NamespacedName, uid types.UID) *object {
 	obj := &object{uid: uid}
 	if old != nil {
 		old.forget()
-		obj.awaits = old.isAwaiting() // Its watch is still there.
 	}
 	o.m[key] = obj
 	return obj
@@ -82,12 +83,24 @@ func (o *objects) awaiting(namespace string) []types.NamespacedName {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	var keys []types.NamespacedName
-	for key, obj := range o.m {
-		if key.Namespace == namespace && obj.isAwaiting() {
+	for key := range o.awaits {
+		if key.Namespace == namespace {
 			keys = append(keys, key)
 		}
 	}
 	return keys
+}
+
+// await notes the target whose change is awaited, or with an empty name that none is, and returns what
+// was noted before.
+func (o *objects) await(key types.NamespacedName, target string) string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	was := o.awaits[key]
+	if delete(o.awaits, key); target != "" {
+		o.awaits[key] = target
+	}
+	return was
 }
 
 // forget drops an object that is gone or not ours.
@@ -107,21 +120,6 @@ func (o *object) forget() {
 		o.fetch.drop()
 		o.fetch = nil
 	}
-}
-
-// await notes whether a change of the target is awaited, and returns what was noted before.
-func (o *object) await(awaits bool) bool {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	was := o.awaits
-	o.awaits = awaits
-	return was
-}
-
-func (o *object) isAwaiting() bool {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.awaits
 }
 
 // hold keeps back the next try of an attempt.

@@ -155,7 +155,7 @@ func (p *pass) run(ctx context.Context) (reconcile.Result, error) {
 	}
 	switch decision.Action { //nolint:exhaustive // Without an answer there are no others.
 	case policy.Read:
-		return p.drifted(ctx)
+		return p.consult(ctx)
 	case policy.Own:
 		return soon(), nil // Somebody moves it the other way.
 	}
@@ -175,16 +175,18 @@ func (p *pass) run(ctx context.Context) (reconcile.Result, error) {
 	return p.idle(), nil
 }
 
-// drifted reads the provider; if that is only since the target was changed by somebody, then not again
-// and again.
-func (p *pass) drifted(ctx context.Context) (reconcile.Result, error) {
-	p.lost = p.why == policy.NotDue || (p.why == policy.Retry && p.reason() == v1alpha1.ReasonConflict && len(p.obj.yielded) == 0)
-	if p.why == policy.NotDue {
+// consult reads the provider; if that is only since somebody changed the target, then not again and
+// again.
+func (p *pass) consult(ctx context.Context) (reconcile.Result, error) {
+	conflict := p.why == policy.Retry && p.reason() == v1alpha1.ReasonConflict
+	drift := p.why == policy.NotDue && p.reason() != v1alpha1.ReasonSecretMissing
+	if p.why == policy.NotDue || conflict {
 		p.why = policy.TargetLost
-		if wait := p.obj.fight.Wait(p.opts.Now()); wait > 0 {
-			return p.fighting(ctx, wait)
-		}
 	}
+	if wait := p.obj.fight.Wait(p.opts.Now()); drift && wait > 0 {
+		return p.fighting(ctx, wait)
+	}
+	p.lost = drift || (conflict && len(p.obj.yielded) == 0)
 	return p.refresh(ctx)
 }
 
@@ -233,8 +235,9 @@ func (p *pass) due() policy.Why {
 	}
 	ready := meta.FindStatusCondition(p.seen.Conditions, v1alpha1.ConditionReady)
 	failing := ready != nil && ready.Status == metav1.ConditionFalse
-	if p.yields || (p.reason() == v1alpha1.ReasonConflict && p.obj.fight.Wait(now) > 0) {
-		failing = false // Reading again would not help.
+	switch reason := p.reason(); {
+	case p.yields, reason == v1alpha1.ReasonSecretMissing, reason == v1alpha1.ReasonConflict && p.obj.fight.Wait(now) > 0:
+		failing = false // The provider is not the cause.
 	}
 	return policy.RefreshDue(policy.RefreshInput{
 		Policy:               p.es.Spec.RefreshPolicy,
@@ -463,7 +466,9 @@ func (p *pass) await(ctx context.Context, v verdict, version string) (reconcile.
 // change that helps is one of the Secret, so it is looked at now and then in any case.
 func (p *pass) awaitUntil(ctx context.Context, v verdict, version string, wait time.Duration) (reconcile.Result, error) {
 	key := client.ObjectKeyFromObject(p.es)
-	p.obj.await(true)
+	if was := p.objects.await(key, p.plan.Target); was != "" && was != p.plan.Target {
+		p.watches.Remove(watchOwner(key))
+	}
 	p.watches.Add(watch.SecretRef(p.es.Namespace, p.plan.Target), watchOwner(key), version, func() { p.enqueue(key, queue.High) })
 	again := policy.Jitter(holdInterval, p.opts.Random())
 	if wait > 0 {
@@ -477,11 +482,16 @@ type watchOwner types.NamespacedName
 
 // forget drops what is remembered of an object that is gone or not ours.
 func (r *Reconciler) forget(key types.NamespacedName) {
-	if obj := r.objects.peek(key); obj != nil && obj.await(false) {
-		r.watches.Remove(watchOwner(key))
-	}
+	r.unwatch(key)
 	r.objects.forget(key)
 	r.backoff.Forget(reconcile.Request{NamespacedName: key})
+}
+
+// unwatch ends the watch of a target whose change was awaited.
+func (r *Reconciler) unwatch(key types.NamespacedName) {
+	if r.objects.await(key, "") != "" {
+		r.watches.Remove(watchOwner(key))
+	}
 }
 
 // fighting holds the next revert back, since somebody keeps changing what is ours.
@@ -500,9 +510,7 @@ func (p *pass) retry(ctx context.Context, v verdict, atLeast time.Duration) (rec
 // done writes a verdict on an object that awaits nobody, and comes back after wait; zero means that
 // only an event brings it back.
 func (p *pass) done(ctx context.Context, v verdict, wait time.Duration) (reconcile.Result, error) {
-	if p.obj.await(false) {
-		p.watches.Remove(watchOwner(client.ObjectKeyFromObject(p.es)))
-	}
+	p.unwatch(client.ObjectKeyFromObject(p.es))
 	return p.conclude(ctx, v, wait)
 }
 
