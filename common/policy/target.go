@@ -58,6 +58,9 @@ type Target struct {
 	// Others is true if the Secret has keys that this object does not hold alone. Only a live read
 	// tells; a cache says false.
 	Others bool
+	// Fixed is true if keys cannot be dropped freely: the Secret is immutable, or of a type that may
+	// demand them. Only a live read tells.
+	Fixed bool
 }
 
 // Mark is what an ExternalSecret notes on a Secret that it writes.
@@ -186,52 +189,59 @@ func existing(self Self, t Target, reading *Reading) Decision {
 	if message := foreign(self, t); message != "" {
 		return Decision{Action: Yield, Message: message}
 	}
-	if t.Terminating {
-		return Decision{Action: Wait, Message: "the Secret is being deleted"}
-	}
-	mine := t.Mark.UID == self.UID
-	moved := t.Owned != self.Owns || t.Mark.policy() != self.creation()
-	own := Decision{Action: Own, Fence: true}
 	switch {
-	case mine && moved && reading == nil:
-		return own
-	case t.Sealed && self.Immutable:
-		// Never rewritten; but what is taken over from an object that is gone gets the mark of this one.
-		if !mine || moved {
-			return own
-		}
-		return Decision{Action: Nothing}
-	case t.Sealed && mine:
-		return Decision{Action: Refuse, Message: "spec.target.immutable was taken back, but an immutable Secret cannot become mutable; delete the Secret, it is created again"}
+	case t.Terminating:
+		return Decision{Action: Wait, Message: "the Secret is being deleted"}
+	case reading == nil && self.wrote(t) && self.moved(t):
+		return Decision{Action: Own, Fence: true}
+	case t.Sealed:
+		return sealed(self, t)
 	case reading == nil:
-		drifted := !mine || !t.Intact
-		if self.creation() == v1alpha1.CreateOrphan || self.Yields && t.Mark.UID == "" && !t.Holds {
-			drifted = false
-		}
-		if drifted || self.Due != NotDue {
-			return Decision{Action: Read, Message: "own fields of the Secret are missing or were changed"}
-		}
-		return Decision{Action: Nothing}
+		return unanswered(self, t)
 	case kept(self, *reading):
 		return Decision{Action: Keep}
+	case emptied(self, *reading):
+		return empty(self, t, reading)
 	}
+	return filled(self, t, reading)
+}
 
-	fence := self.Owns && !t.Owned || t.Mark.UID != "" && (!mine || t.Mark.Generation > self.Generation)
-	if emptied(self, *reading) {
-		return empty(self, t, reading, fence)
+// sealed decides about a Secret that was made immutable, and so is never rewritten. What is taken over
+// from an object that is gone gets the mark of this one.
+func sealed(self Self, t Target) Decision {
+	switch {
+	case !self.Immutable:
+		return Decision{Action: Refuse, Message: "the Secret was made immutable and cannot become mutable again, as spec.target.immutable asks; delete the Secret, it is created again"}
+	case !self.wrote(t) || self.moved(t):
+		return Decision{Action: Own, Fence: true}
 	}
-	return filled(self, t, reading, fence)
+	return Decision{Action: Nothing}
+}
+
+// unanswered decides whether the provider must be read.
+func unanswered(self Self, t Target) Decision {
+	drifted := !self.wrote(t) || !t.Intact
+	// Where nothing of ours is, and that is as it shall be, nothing can have been lost.
+	if (self.Yields || self.Absent) && t.Mark.UID == "" && !t.Owned && !t.Holds {
+		drifted = false
+	}
+	if self.creation() == v1alpha1.CreateOrphan {
+		drifted = false // It waits for the next refresh.
+	}
+	if drifted || self.Due != NotDue {
+		return Decision{Action: Read, Message: "own fields of the Secret are missing or were changed"}
+	}
+	return Decision{Action: Nothing}
 }
 
 // filled brings a Secret to the keys that were read, or to none if it shall stay without.
-func filled(self Self, t Target, reading *Reading, fence bool) Decision {
-	mine := t.Mark.UID == self.UID
+func filled(self Self, t Target, reading *Reading) Decision {
 	switch {
-	case t.Mark.UID == "" && !t.Holds && reading.Keys == 0 && self.creation() != v1alpha1.CreateOwner:
-		return Decision{Action: Nothing} // Nothing of ours is there, and nothing is to be.
-	case !mine || !t.Intact || t.Mark.Hash != reading.Hash || t.Mark.Fields != reading.Fields:
-		return Decision{Action: Apply, Fence: fence}
-	case t.Owned != self.Owns || t.Mark.policy() != self.creation():
+	case t.Mark.UID == "" && !t.Holds && reading.Values > 0 && reading.Keys == 0 && self.creation() != v1alpha1.CreateOwner:
+		return Decision{Action: Nothing} // Others hold all that this object wants.
+	case !self.wrote(t) || !t.Intact || t.Mark.Hash != reading.Hash || t.Mark.Fields != reading.Fields:
+		return Decision{Action: Apply, Fence: self.doubts(t)}
+	case self.moved(t):
 		return Decision{Action: Own, Fence: true}
 	}
 	return Decision{Action: Nothing}
@@ -239,14 +249,31 @@ func filled(self Self, t Target, reading *Reading, fence bool) Decision {
 
 // empty decides under deletionPolicy Delete about a Secret for which the provider has nothing more:
 // it goes if this object created or owns it and nobody else has put anything into it.
-func empty(self Self, t Target, reading *Reading, fence bool) Decision {
+func empty(self Self, t Target, reading *Reading) Decision {
 	switch {
 	case t.Mark.UID == "" && !t.Owned && !t.Holds:
 		return Decision{Action: Nothing, Absent: true} // It was never ours.
-	case t.Others || (!t.Owned && !t.Mark.Created):
-		return filled(self, t, reading, fence)
+	case t.Others || (!t.Owned && !self.Owns && !t.Mark.Created):
+		return filled(self, t, reading)
 	}
 	return Decision{Action: Delete, Fence: true, Absent: true}
+}
+
+// wrote reports whether the mark is that of this object, and not of one before it.
+func (s Self) wrote(t Target) bool { return t.Mark.UID == s.UID }
+
+// moved reports whether the ownerReference, or what the mark says of the creationPolicy, is to change.
+func (s Self) moved(t Target) bool {
+	return t.Owned != s.Owns || t.Mark.policy() != s.creation()
+}
+
+// doubts reports whether another incarnation or a later generation may be at work, or the Secret is
+// about to go with this object from now on.
+func (s Self) doubts(t Target) bool {
+	if s.Owns && !t.Owned {
+		return true
+	}
+	return t.Mark.UID != "" && (!s.wrote(t) || t.Mark.Generation > s.Generation)
 }
 
 // Leave says what becomes of a Secret that this object wrote before its spec named another: what
@@ -255,7 +282,7 @@ func Leave(self Self, t Target) Decision {
 	switch {
 	case !t.Exists, t.Terminating, !t.Owned, self.creation() == v1alpha1.CreateNone:
 		return Decision{Action: Nothing}
-	case !self.Owns, t.Others && t.Sealed: // Keys of an immutable Secret cannot be dropped.
+	case !self.Owns, t.Others && (t.Sealed || t.Fixed): // The keys cannot be dropped.
 		return Decision{Action: Own, Fence: true}
 	case t.Others:
 		return Decision{Action: Release, Fence: true}

@@ -62,10 +62,10 @@ type table[W any] struct {
 
 // only returns the name of the one row that covers a scene. None and several are an error.
 func (tb *table[W]) only(t *testing.T, s scene) string {
-	t.Helper()
 	if name, ok := tb.found[s]; ok {
 		return name
 	}
+	t.Helper()
 	var names []string
 	for name, r := range tb.rows {
 		if r.scene.covers(s) {
@@ -115,7 +115,7 @@ const (
 	open  = strange + "|" + inherited + "|" + right + "|" + wrong + "|" + moved
 
 	// full is an answer with all that the spec names.
-	full = "same|changed|grown"
+	full = "same|changed|grown|same with other labels"
 	// failure is an answer that is no definite "does not exist".
 	failure = "denied|unavailable|one gone and one denied"
 )
@@ -192,8 +192,8 @@ func answered() *table[Decision] {
 		"Same":        {"What finds nothing new writes nothing.", scene{creation: writes, target: right, answer: "same"}, is(Nothing)},
 		"SameForeign": {"What finds nothing new writes nothing.", scene{creation: "Merge", target: "ours and foreign", answer: "same"}, is(Nothing)},
 		"SameMoved":   {"Nothing new but the owner.", scene{creation: writes, target: "moved|of another policy", answer: "same"}, is(Own)},
-		"News":        {"New values and new keys are written.", scene{creation: writes, target: right + "|moved|of another policy", answer: "changed|grown"}, is(Apply)},
-		"NewsForeign": {"New values and new keys are written.", scene{creation: "Merge", target: "ours and foreign", answer: "changed|grown"}, is(Apply)},
+		"News":        {"New values, keys and labels are written.", scene{creation: writes, target: right + "|moved|of another policy", answer: "changed|grown|same with other labels"}, is(Apply)},
+		"NewsForeign": {"New values, keys and labels are written.", scene{creation: "Merge", target: "ours and foreign", answer: "changed|grown|same with other labels"}, is(Apply)},
 		"PutRight":    {"Drift is reverted.", scene{creation: writes, target: wrong + "|moved and drifted", answer: full}, is(Apply)},
 		"Adopt":       {"A Secret without a living owner is adopted, and foreign keys stay.", scene{creation: writes, target: strange + "|" + inherited, answer: full}, is(Apply)},
 		"Share":       {"Orphan, Merge and CreateOrMerge share with a rival.", scene{creation: "Orphan|Merge|CreateOrMerge", target: "rival", answer: full}, is(Apply)},
@@ -206,14 +206,15 @@ func answered() *table[Decision] {
 		"Drop":        {"Under Merge the own keys are dropped, the Secret stays.", scene{creation: writes, deletion: "Merge", target: inherited + "|" + right + "|" + wrong + "|" + moved, answer: "gone"}, is(Apply)},
 		"DropForeign": {"Under Merge the own keys are dropped, the Secret stays.", scene{creation: "Merge", deletion: "Merge", target: "ours and foreign", answer: "gone"}, is(Apply)},
 		"DropOwner":   {"Owner adopts, if with no key.", scene{creation: "Owner", deletion: "Merge", target: strange, answer: "gone"}, is(Apply)},
-		"DropNothing": {"Where nothing is ours and nothing is to be, nothing is written.", scene{creation: "Orphan|Merge|CreateOrMerge", deletion: "Merge", target: strange + "|rival", answer: "gone"}, is(Nothing)},
-		"DropNone":    {"Where nothing is ours and nothing is to be, nothing is written.", scene{creation: "Merge", deletion: "Merge", target: "foreign", answer: "gone"}, is(Nothing)},
+		"DropNothing": {"Where nothing is ours and nothing is to be, only the mark says that this is in step.", scene{creation: "Orphan|Merge|CreateOrMerge", deletion: "Merge", target: strange + "|rival", answer: "gone"}, is(Apply)},
+		"DropNone":    {"Where nothing is ours and nothing is to be, only the mark says that this is in step.", scene{creation: "Merge", deletion: "Merge", target: "foreign", answer: "gone"}, is(Apply)},
 
 		"Delete":            {"Under Delete a Secret goes that this object created, when no key is left in it, drifted or not.", scene{deletion: "Delete", target: "owned|drifted|" + moved, answer: "gone"}, deleted},
 		"DeleteOwned":       {"It goes also if it was adopted, but is owned.", scene{owns: yes, deletion: "Delete", target: "adopted|unmarked", answer: "gone"}, deleted},
 		"DeleteNotOwned":    {"What this object neither created nor owns it does not delete; it drops its keys.", scene{owns: no, deletion: "Delete", target: "adopted|unmarked", answer: "gone"}, is(Apply)},
 		"DeleteNamesake":    {"What one of this name created was created under this name and by this field manager.", scene{deletion: "Delete", target: "of a dead namesake", answer: "gone"}, deleted},
-		"DeleteAdoptedOnce": {"What one of this name only adopted, nobody of this name created.", scene{deletion: "Delete", target: "adopted by a dead namesake", answer: "gone"}, is(Apply)},
+		"DeleteAdoptedOnce": {"What one of this name only adopted, nobody of this name created.", scene{owns: no, deletion: "Delete", target: "adopted by a dead namesake", answer: "gone"}, is(Apply)},
+		"DeleteAboutToOwn":  {"Who owns what it takes over deletes it at once, and not after a write that makes it the owner.", scene{owns: yes, deletion: "Delete", target: "adopted by a dead namesake", answer: "gone"}, deleted},
 		"DeleteShared":      {"A key of another manager keeps the Secret; the own ones are dropped.", scene{deletion: "Delete", target: "shared|with a guest|overwritten", answer: "gone"}, is(Apply)},
 		"DeleteStrange":     {"What was never ours stays, and is no error.", scene{deletion: "Delete", target: strange, answer: "gone"}, nothingThere},
 		"DeleteRival":       {"What was never ours stays, and is no error.", scene{creation: "Orphan", deletion: "Delete", target: "rival", answer: "gone"}, nothingThere},
@@ -296,6 +297,7 @@ var answers = map[string]Reading{
 	"same":                    {Values: 2, Keys: 2, Hash: "h", Fields: "f"},
 	"changed":                 {Values: 2, Keys: 2, Hash: "changed", Fields: "f"},
 	"grown":                   {Values: 3, Keys: 3, Hash: "grown", Fields: "grown"},
+	"same with other labels":  {Values: 2, Keys: 2, Hash: "h", Fields: "labels"},
 	"gone":                    {Gone: true, Hash: "none", Fields: "none"},
 	"one of two gone":         {Gone: true, Values: 1, Keys: 1, Hash: "one", Fields: "one"},
 	"denied":                  {Failed: true, Hash: "none", Fields: "none"},
@@ -463,7 +465,7 @@ func TestLifecycle(t *testing.T) {
 	for name, n := range wrong {
 		t.Errorf("%s: %d combinations are wrong", name, n)
 	}
-	if want := 36 * 23 * 8 * 25 * 2; combinations != want {
+	if want := 36 * 23 * 9 * 25 * 2; combinations != want {
 		t.Errorf("%d combinations were tried, want %d", combinations, want)
 	}
 }
@@ -525,16 +527,21 @@ func TestSettles(t *testing.T) {
 		creation, deletion, target, answer string
 		did, next                          Action
 	}
-	seen := map[combination]bool{}
+	type asked struct {
+		scene scene
+		due   Why
+	}
+	seen := map[asked]bool{}
 	wrong := map[unsettled]int{}
 	for c := range lifecycles() {
-		c.self.Due = RefreshDue(c.refresh)
-		c.refresh = RefreshInput{}
-		if seen[c] {
+		// Different refresh policies, and different spellings of one policy, ask the same.
+		a := asked{c.scene, RefreshDue(c.refresh)}
+		if seen[a] {
 			continue
 		}
-		seen[c] = true
+		seen[a] = true
 
+		c.self.Due = a.due
 		did := Decide(c.self, c.target, nil)
 		c.self.Due = NotDue
 		switch did.Action { //nolint:exhaustive // The others change nothing.
@@ -622,8 +629,8 @@ func TestDecideFence(t *testing.T) {
 		"CreateNothing":    {"What creates nothing is not fenced.", Self{Synced: true, Deletion: v1alpha1.DeletionDelete}, Target{}, gone, Decision{Action: Nothing, Absent: true}},
 		"KeepOtherUID":     {"What keeps all is not fenced.", owner, ours(lower), gone, Decision{Action: Keep}},
 		"YieldOtherUID":    {"What yields is not fenced.", owner, Target{Exists: true, Mark: lower, Foreign: &metav1.OwnerReference{Kind: "Database"}}, same, Decision{Action: Yield}},
-		"SealedByNamesake": {"Who takes over an immutable Secret marks it, and leaves the data.", Self{Creation: v1alpha1.CreateOrphan, Immutable: true}, Target{Exists: true, Intact: true, Holds: true, Sealed: true, Mark: lower}, nil, Decision{Action: Own, Fence: true}},
-		"SealedUnmarked":   {"So is one marked again whose mark somebody removed.", Self{Creation: v1alpha1.CreateOrphan, Immutable: true}, Target{Exists: true, Holds: true, Sealed: true}, same, Decision{Action: Own, Fence: true}},
+		"SealedByNamesake": {"Who takes over an immutable Secret marks it, and leaves the data.", Self{Immutable: true}, Target{Exists: true, Intact: true, Holds: true, Sealed: true, Mark: lower}, nil, Decision{Action: Own, Fence: true}},
+		"SealedUnmarked":   {"One whose mark somebody removed is marked again.", Self{Immutable: true}, Target{Exists: true, Holds: true, Sealed: true}, same, Decision{Action: Own, Fence: true}},
 	})
 }
 
@@ -680,7 +687,7 @@ func TestDecideFlags(t *testing.T) {
 		"OptionalGone":       {"An optional entry that is gone is removed under every policy.", Self{}, ours(""), optional, Decision{Action: Apply}},
 		"OptionalGoneDelete": {"Under Delete the Secret goes when no key is left.", deletes, ours(""), optional, Decision{Action: Delete, Fence: true, Absent: true}},
 		"OptionalGoneAbsent": {"Under Delete there is no Secret without a key.", deletes, Target{}, optional, Decision{Action: Nothing, Absent: true}},
-		"OptionalGoneMerge":  {"Where nothing is ours and nothing is to be, nothing is written.", Self{Creation: v1alpha1.CreateMerge}, Target{Exists: true, Others: true}, optional, Decision{Action: Nothing}},
+		"OptionalGoneMerge":  {"Where nothing is ours and nothing is to be, only the mark says that this is in step.", Self{Creation: v1alpha1.CreateMerge}, Target{Exists: true, Others: true}, optional, Decision{Action: Apply}},
 		"Dropped":            {"Keys are dropped once.", merges, emptied, gone, Decision{Action: Nothing}},
 		"DroppedComesBack":   {"What the provider has again is written again.", merges, emptied, same, Decision{Action: Apply}},
 		"DroppedLooks":       {"Between two refreshes nothing is read for what is gone.", merges, emptied, nil, Decision{Action: Nothing}},

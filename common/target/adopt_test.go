@@ -2,7 +2,6 @@ package target_test
 
 import (
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -264,247 +263,25 @@ func TestGoneOwners(t *testing.T) {
 	}
 }
 
-// A Secret that others made has the type that they chose, if ours is not asked for.
-func TestAnyType(t *testing.T) {
-	const basic = corev1.SecretTypeBasicAuth
-	cases := map[string]struct {
-		reason string
-		before func(e *env)
-	}{
-		"Posted": {"A tool posted it.", func(e *env) {
-			e.create(&corev1.Secret{
-				ObjectMeta: metav1.ObjectMeta{Namespace: e.ns, Name: "db"}, Type: basic, Data: bytesOf("username", "x"),
-			})
-		}},
-		"Applied": {"Or applied it.", func(e *env) {
-			e.mustApply("db", "flux", map[string]any{"type": basic, "data": bytesOf("username", "x")})
-		}},
-		"ManagedFieldsReset": {"Nobody knows who did.", func(e *env) {
-			e.mustApply("db", "flux", map[string]any{"type": basic, "data": bytesOf("username", "x")})
-			e.resetsManagedFields("db")
-		}},
-		"ManagedFieldsResetThenApplied": {"And the entries that there are tell of other things.", func(e *env) {
-			e.mustApply("db", "flux", map[string]any{"type": basic, "data": bytesOf("username", "x")})
-			e.resetsManagedFields("db")
-			e.mustApply("db", "flux", data("username", "x"))
-		}},
-		"AnotherExternalSecret": {"Another ExternalSecret made it.", func(e *env) {
-			d := e.object("x").wants("db", "username", "x")
-			d.Type = basic
-			d.Seal()
-			e.writes(d)
-		}},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
+func TestGoneOwnerWhoseNameLives(t *testing.T) {
+	for verb, owner := range map[string]bool{"Owned": true, "NotOwned": false} {
+		t.Run(verb, func(t *testing.T) {
 			e := newEnv(t)
-			o := e.object("db")
-			wants := func(pairs ...string) target.Desired {
-				d := o.wants("db", pairs...)
-				d.Type = ""
-				d.Seal()
-				return d
-			}
-			tc.before(e)
-			for _, step := range []struct {
-				what string
-				do   func()
-				want map[string]string
-			}{
-				{"Apply", func() { e.writes(wants("a", "1")) }, map[string]string{"username": "x", "a": "1"}},
-				{"another Apply", func() { e.writes(wants("a", "2", "b", "1")) }, map[string]string{"username": "x", "a": "2", "b": "1"}},
-				{"Own", func() { e.owns(owned(wants(), o.reference(true))) }, map[string]string{"username": "x", "a": "2", "b": "1"}},
-				{"Apply of fewer keys", func() { e.writes(wants("b", "1")) }, map[string]string{"username": "x", "b": "1"}},
-				{"Release", func() { e.releases(wants()) }, map[string]string{"username": "x"}},
-			} {
-				step.do()
-				s := e.wantData("db", step.want)
-				if s.Type != basic {
-					t.Errorf("\n%s\ntype after %s: got %q, want %q", tc.reason, step.what, s.Type, basic)
-				}
-				for _, entry := range s.ManagedFields {
-					if entry.Manager == o.manager() && strings.Contains(string(entry.FieldsV1.GetRawBytes()), `"f:type"`) {
-						t.Errorf("\n%s\nwe hold the type after %s", tc.reason, step.what)
-					}
-				}
-				if step.what != "Release" && !observe(s, "db").Intact {
-					t.Errorf("\n%s\nnot intact after %s", tc.reason, step.what)
-				}
-			}
-		})
-	}
-}
+			o, gone := e.object("db"), object{e: e, name: "other", uid: newUID()}
+			e.writes(owned(gone.wants("db", "other", "x"), gone.externalSecret()))
+			c := without(gone)
+			c.Dead = nil // Another object of that name writes the Secret now.
 
-// Without a type a Secret that we make is Opaque, and stays it.
-func TestAnyTypeCreated(t *testing.T) {
-	e := newEnv(t)
-	o := e.object("db")
-	d := o.wants("db", "a", "1")
-	d.Type = ""
-	d.Seal()
-	for _, write := range []func(target.Desired) *corev1.Secret{
-		func(d target.Desired) *corev1.Secret { return e.writes(d) },
-		func(d target.Desired) *corev1.Secret { return e.writes(d) },
-		func(d target.Desired) *corev1.Secret { return e.owns(owned(d, o.reference(true))) },
-	} {
-		if s := write(d); s.Type != corev1.SecretTypeOpaque || !observe(s, "db").Intact {
-			t.Errorf("type is %q", s.Type)
-		}
-	}
-}
-
-// Who made a Secret is known as long as it bears the mark of that name.
-func TestCreated(t *testing.T) {
-	type step struct {
-		what string
-		do   func(e *env, o, next object)
-	}
-	steps := []step{
-		{"Apply", func(e *env, o, _ object) { e.writes(o.wants("db", "a", "2")) }},
-		{"Own", func(e *env, o, _ object) { e.owns(owned(o.wants("db"), o.reference(true))) }},
-		{"Own again", func(e *env, o, _ object) { e.owns(o.wants("db")) }},
-		{"Apply of the same", func(e *env, o, _ object) { e.writes(o.wants("db", "a", "2")) }},
-		{"Apply that yields a key", func(e *env, o, _ object) {
-			e.mustApply("db", "direct-secrets:other", data("b", "1"))
-			if _, yielded, err := e.w.Apply(e.ctx, e.secret("db"), o.wants("db", "a", "2", "b", "2"), everybodyLives()); err != nil || len(yielded) != 1 {
-				e.Fatalf("Apply: yielded %q, error %v", yielded, err)
+			d, want := o.wants("db", "a", "1"), []string(nil)
+			if owner {
+				d, want = owned(d, o.reference(true)), []string{"db"}
 			}
-		}},
-		{"Apply of a new uid", func(e *env, _, next object) { e.writes(next.wants("db", "a", "3")) }},
-		{"Own of the former uid", func(e *env, o, _ object) { e.owns(o.wants("db")) }},
-		{"Own of a new uid", func(e *env, _, next object) {
-			// The collector looks for an object of the very name and uid.
-			e.owns(owned(next.wants("db"), object{name: "next", uid: next.uid}.reference(true)))
-		}},
-		{"Apply without keys", func(e *env, _, next object) { e.writes(next.wants("db")) }},
-	}
-	cases := map[string]struct {
-		reason string
-		before func(e *env, o object)
-		want   bool
-	}{
-		"Created": {"What we posted is ours.", func(e *env, o object) { e.writes(o.wants("db", "a", "1")) }, true},
-		"Adopted": {
-			"What we adopted is not, whatever the caller says.",
-			func(e *env, o object) {
-				e.posted("db", "kubectl", "a", "1")
-				e.writes(created(o.wants("db", "a", "1")))
-			}, false,
-		},
-		"CreatedByAnother": {
-			"Nor is what another ExternalSecret posted.",
-			func(e *env, o object) {
-				e.writes(e.object("other").wants("db", "x", "1"))
-				e.writes(o.wants("db", "a", "1"))
-			}, false,
-		},
-		"MarkRemoved": {
-			"Nor what does not bear our mark any more.",
-			func(e *env, o object) {
-				e.writes(o.wants("db", "a", "1"))
-				e.updates("db", "kubectl", func(s *corev1.Secret) { s.Annotations = nil })
-				e.writes(o.wants("db", "a", "1"))
-			}, false,
-		},
-		"MarkRemovedThenOwned": {
-			"Whichever write comes first.",
-			func(e *env, o object) {
-				e.writes(o.wants("db", "a", "1"))
-				e.updates("db", "kubectl", func(s *corev1.Secret) { s.Annotations = nil })
-				e.owns(o.wants("db"))
-			}, false,
-		},
-		"MarkRemovedButKnown": {
-			"Unless the caller knows that it made this very Secret.",
-			func(e *env, o object) {
-				e.writes(o.wants("db", "a", "1"))
-				e.updates("db", "kubectl", func(s *corev1.Secret) { s.Annotations = nil })
-				e.writes(created(o.wants("db", "a", "1")))
-			}, true,
-		},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			e := newEnv(t)
-			o := e.object("db")
-			next := object{e: e, name: "db", uid: e.object("next").uid}
-			tc.before(e, o)
-			for _, s := range append([]step{{"the first write", func(*env, object, object) {}}}, steps...) {
-				s.do(e, o, next)
-				if got := e.mark("db").Created; got != tc.want {
-					t.Errorf("\n%s\nCreated after %s: got %v, want %v", tc.reason, s.what, got, tc.want)
-				}
+			s := e.writes(d, c)
+			if diff := cmp.Diff(want, ownersOf(s)); diff != "" {
+				t.Errorf("owners: -want, +got:\n%s", diff)
 			}
-			// The other's mark says nothing of us, and ours nothing of it.
-			if other, ok := target.Marks(e.secret("db").Annotations)["other"]; ok && !other.Created {
-				t.Errorf("\n%s\nthe mark of the other: %+v", tc.reason, other)
-			}
-		})
-	}
-}
-
-// What Yield says before is what Apply does, and it changes nothing that it was given.
-func TestYield(t *testing.T) {
-	held := func(manager, fields string) metav1.ManagedFieldsEntry {
-		return metav1.ManagedFieldsEntry{Manager: manager, Operation: "Apply", FieldsV1: metav1.NewFieldsV1(fields)}
-	}
-	const a, ab = `{"f:data":{"f:a":{}}}`, `{"f:data":{"f:a":{},"f:b":{}}}`
-	yes := func(string) bool { return true }
-	cases := map[string]struct {
-		reason  string
-		entries []metav1.ManagedFieldsEntry
-		contest target.Contest
-		want    []string
-	}{
-		"Nobody":       {reason: "Keys of nobody are to be had."},
-		"Ours":         {reason: "What we hold is ours.", entries: []metav1.ManagedFieldsEntry{held("direct-secrets:db", ab)}},
-		"Tool":         {reason: "Keys of a tool are taken over.", entries: []metav1.ManagedFieldsEntry{held("flux", ab)}},
-		"Living":       {reason: "Those of another ExternalSecret are not.", entries: []metav1.ManagedFieldsEntry{held("direct-secrets:x", ab)}, want: []string{"a", "b"}},
-		"SomeOfLiving": {reason: "Each key for itself.", entries: []metav1.ManagedFieldsEntry{held("direct-secrets:x", a)}, want: []string{"a"}},
-		"Dead": {
-			reason:  "Unless it is gone.",
-			entries: []metav1.ManagedFieldsEntry{held("direct-secrets:x", ab)}, contest: target.Contest{Dead: yes},
-		},
-		"SharedWithYounger": {
-			reason:  "What both hold stays with the older.",
-			entries: []metav1.ManagedFieldsEntry{held("direct-secrets:db", ab), held("direct-secrets:x", a)},
-		},
-		"SharedWithOlder": {
-			reason:  "And the later lets go.",
-			entries: []metav1.ManagedFieldsEntry{held("direct-secrets:db", ab), held("direct-secrets:x", a)}, contest: target.Contest{Older: yes},
-			want: []string{"a"},
-		},
-		"SharedWithDeadOlder": {
-			reason:  "Not to one that is gone.",
-			entries: []metav1.ManagedFieldsEntry{held("direct-secrets:db", ab), held("direct-secrets:x", a)}, contest: target.Contest{Older: yes, Dead: yes},
-		},
-		"OneOfTwo": {
-			reason:  "One living holder is enough.",
-			entries: []metav1.ManagedFieldsEntry{held("direct-secrets:x", a), held("direct-secrets:y", a)}, contest: target.Contest{Dead: only("direct-secrets:x")},
-			want: []string{"a"},
-		},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			wants := func(pairs ...string) target.Desired {
-				return immutable(object{e: &env{ns: "ns"}, name: "db", uid: "1"}.wants("db", pairs...))
-			}
-			d := wants("a", "1", "b", "2")
-			got, yielded := d.Yield(tc.entries, tc.contest)
-			if diff := cmp.Diff(tc.want, yielded); diff != "" {
-				t.Errorf("\n%s\nyielded: -want, +got:\n%s", tc.reason, diff)
-			}
-			if diff := cmp.Diff(wants("a", "1", "b", "2"), d); diff != "" {
-				t.Errorf("\n%s\nwhat was asked: -before, +after:\n%s", tc.reason, diff)
-			}
-			var left []string
-			for _, pair := range [][2]string{{"a", "1"}, {"b", "2"}} {
-				if !slices.Contains(tc.want, pair[0]) {
-					left = append(left, pair[:]...)
-				}
-			}
-			if diff := cmp.Diff(wants(left...), got); diff != "" {
-				t.Errorf("\n%s\nwhat is left, sealed anew: -want, +got:\n%s", tc.reason, diff)
+			if diff := cmp.Diff([]string{"direct-secrets:other"}, holders(s, "other")); diff != "" {
+				t.Errorf("HoldersOf(other): -want, +got:\n%s", diff)
 			}
 		})
 	}

@@ -17,8 +17,8 @@ import (
 // Fields are the names of keys, labels and annotations that a field manager holds.
 type Fields struct {
 	Data, Labels, Annotations []string
-	// Immutable is true if it holds the field of that name.
-	Immutable bool
+	// Immutable and Type are true if it holds the fields of those names.
+	Immutable, Type bool
 }
 
 func newFields(data, labels, annotations iter.Seq[string]) Fields {
@@ -67,7 +67,7 @@ func OfExternalSecret(manager string) bool {
 }
 
 func fieldsIn(set *fieldpath.Set) Fields {
-	names, immutable := map[string][]string{}, false
+	names, single := map[string][]string{}, map[string]bool{}
 	set.Iterate(func(p fieldpath.Path) {
 		var path []string
 		for _, e := range p {
@@ -77,8 +77,8 @@ func fieldsIn(set *fieldpath.Set) Fields {
 			path = append(path, *e.FieldName)
 		}
 		switch {
-		case len(path) == 1 && path[0] == "immutable":
-			immutable = true
+		case len(path) == 1:
+			single[path[0]] = true
 		case len(path) == 2 && path[0] == "data":
 			names["data"] = append(names["data"], path[1])
 		case len(path) == 3 && path[0] == "metadata":
@@ -86,7 +86,7 @@ func fieldsIn(set *fieldpath.Set) Fields {
 		}
 	})
 	f := newFields(slices.Values(names["data"]), slices.Values(names["labels"]), slices.Values(names["annotations"]))
-	f.Immutable = immutable
+	f.Immutable, f.Type = single["immutable"], single["type"]
 	return f
 }
 

@@ -246,7 +246,7 @@ func TestFieldsOf(t *testing.T) {
 				{Manager: "m", Operation: "Update", FieldsV1: raw(`{"f:data":{".":{},"f:a":{},"f:b":{}},"f:metadata":{"f:annotations":{".":{},"f:x":{}}},"f:type":{}}`)},
 				{Manager: "n", Operation: "Update", FieldsV1: raw(`{"f:data":{"f:c":{}}}`)},
 			},
-			want: target.Fields{Data: []string{"a", "b"}, Labels: []string{"l"}, Annotations: []string{"x"}},
+			want: target.Fields{Data: []string{"a", "b"}, Labels: []string{"l"}, Annotations: []string{"x"}, Type: true},
 		},
 		"Owners": {
 			reason: "An ownerReference is no key.",

@@ -24,15 +24,19 @@ const unclaimed = "before-first-apply"
 // another entry holds, too, not even with force. Those are the entry of our own create, and, where
 // the value is already the one we want, the keys that a person, a tool or a dead ExternalSecret
 // wrote. (Where the value differs, the forced apply takes the key alone.) It also finds a holder for
-// the keys and owners of others that no entry names, since an apply that drops the last key that is
-// held removes those with it.
+// the fields of others that no entry names, since an apply that drops the last field that is held
+// removes those with it, and for a type that is not ours to choose any more.
 func (w *Writer) fold(ctx context.Context, live *corev1.Secret, d Desired, c Contest) (*corev1.Secret, error) {
 	manager := Manager(d.Mark.Name)
 	s := live.DeepCopy()
 	if err := csaupgrade.UpgradeManagedFields(s, sets.New(manager), manager); err != nil {
 		return nil, errors.New("cannot read the managedFields of the Secret")
 	}
-	entries, err := takeOver(s.ManagedFields, manager, d.held(live, c), present(live), c.dead)
+	entries, err := takeOver(s.ManagedFields, manager, d.held(live), d.owners(live, c), present(live), c.dead)
+	if err == nil && d.Type == "" && FieldsOf(entries, manager).Type {
+		// Without a holder the type would go back to Opaque, which the API server refuses.
+		entries, err = claim(entries, unclaimed, metav1.ManagedFieldsOperationUpdate, fieldpath.NewSet(fieldpath.MakePathOrDie("type")))
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -54,9 +58,9 @@ func (w *Writer) fold(ctx context.Context, live *corev1.Secret, d Desired, c Con
 	return out, nil
 }
 
-// held returns the paths that are ours to take: what we want and what already has our value, and,
-// wanted or not, the ownerReferences that name us or an ExternalSecret that is gone.
-func (d *Desired) held(live *corev1.Secret, c Contest) *fieldpath.Set {
+// held returns the paths that are ours to take: what we want and what already has our value, and our
+// mark, whatever it says.
+func (d *Desired) held(live *corev1.Secret) *fieldpath.Set {
 	set := fieldpath.NewSet()
 	for k, v := range d.Data {
 		if old, ok := live.Data[k]; ok && bytes.Equal(old, v) {
@@ -68,8 +72,18 @@ func (d *Desired) held(live *corev1.Secret, c Contest) *fieldpath.Set {
 			set.Insert(fieldpath.MakePathOrDie("metadata", "labels", k))
 		}
 	}
+	if key := MarkKey(d.Mark.Name); live.Annotations[key] != "" {
+		set.Insert(fieldpath.MakePathOrDie("metadata", "annotations", key))
+	}
+	return set
+}
+
+// owners returns the paths of the ownerReferences that are ours to take, wanted or not: those that
+// name us or an ExternalSecret that is gone.
+func (d *Desired) owners(live *corev1.Secret, c Contest) *fieldpath.Set {
+	set := fieldpath.NewSet()
 	for _, r := range live.OwnerReferences {
-		if r.UID != d.Mark.UID && !(ofExternalSecret(r) && c.gone(r)) {
+		if r.UID != d.Mark.UID && (!ofExternalSecret(r) || !c.gone(r)) {
 			continue
 		}
 		set.Insert(ownerPath(r))
@@ -80,11 +94,17 @@ func (d *Desired) held(live *corev1.Secret, c Contest) *fieldpath.Set {
 	return set
 }
 
-// present returns the paths of all keys and owners.
+// present returns the paths of all keys, labels, annotations and owners.
 func present(live *corev1.Secret) *fieldpath.Set {
 	set := fieldpath.NewSet()
 	for k := range live.Data {
 		set.Insert(fieldpath.MakePathOrDie("data", k))
+	}
+	for k := range live.Labels {
+		set.Insert(fieldpath.MakePathOrDie("metadata", "labels", k))
+	}
+	for k := range live.Annotations {
+		set.Insert(fieldpath.MakePathOrDie("metadata", "annotations", k))
 	}
 	for _, r := range live.OwnerReferences {
 		set.Insert(ownerPath(r))
@@ -96,17 +116,21 @@ func ownerPath(r metav1.OwnerReference) fieldpath.Path {
 	return fieldpath.MakePathOrDie("metadata", "ownerReferences", fieldpath.KeyByFields("uid", string(r.UID)))
 }
 
-// takeOver moves the paths that are ours from the entries of others to our Apply entry. Entries of
-// living ExternalSecrets are left. Of all paths that are present, those that no entry holds are
+// takeOver moves the paths that are ours from the entries of others to our Apply entry. From those of
+// living ExternalSecrets only owners are taken. Of all paths that are present, those that no entry holds are
 // given to us or to nobody in particular.
-func takeOver(entries []metav1.ManagedFieldsEntry, manager string, ours, all *fieldpath.Set, dead func(string) bool) ([]metav1.ManagedFieldsEntry, error) {
+func takeOver(entries []metav1.ManagedFieldsEntry, manager string, fields, owners, all *fieldpath.Set, dead func(string) bool) ([]metav1.ManagedFieldsEntry, error) {
+	ours := fields.Union(owners)
 	known, taken := fieldpath.NewSet(), fieldpath.NewSet()
 	var out []metav1.ManagedFieldsEntry
 	for _, e := range entries {
 		set := decode(e)
 		known = known.Union(set)
 		common := set.Intersection(ours)
-		if e.Manager == manager || common.Empty() || (OfExternalSecret(e.Manager) && !dead(e.Manager)) {
+		if OfExternalSecret(e.Manager) && !common.Empty() && e.Manager != manager && !dead(e.Manager) {
+			common = set.Intersection(owners)
+		}
+		if e.Manager == manager || common.Empty() {
 			out = append(out, e)
 			continue
 		}

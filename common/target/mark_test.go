@@ -108,7 +108,7 @@ func TestMarksDoNotCollide(t *testing.T) {
 	}
 	for _, o := range []object{a, b, c} {
 		got := target.FieldsOf(s.ManagedFields, o.manager())
-		want := target.Fields{Data: []string{o.name}, Labels: []string{module + "/managed"}, Annotations: []string{target.MarkKey(o.name)}}
+		want := target.Fields{Data: []string{o.name}, Labels: []string{module + "/managed"}, Annotations: []string{target.MarkKey(o.name)}, Type: true}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("FieldsOf(%s): -want, +got:\n%s", o.name, diff)
 		}
@@ -171,6 +171,96 @@ func TestHash(t *testing.T) {
 			}
 			if got := tc.mark.Fields == base.Fields; got != tc.fields {
 				t.Errorf("\n%s\nhashes of the fields equal: got %v, want %v", tc.reason, got, tc.fields)
+			}
+		})
+	}
+}
+
+// Who made a Secret is known as long as it bears the mark of that name.
+func TestCreated(t *testing.T) {
+	type step struct {
+		what string
+		do   func(e *env, o, next object)
+	}
+	steps := []step{
+		{"Apply", func(e *env, o, _ object) { e.writes(o.wants("db", "a", "2")) }},
+		{"Own", func(e *env, o, _ object) { e.owns(owned(o.wants("db"), o.reference(true))) }},
+		{"Own again", func(e *env, o, _ object) { e.owns(o.wants("db")) }},
+		{"Apply of the same", func(e *env, o, _ object) { e.writes(o.wants("db", "a", "2")) }},
+		{"Apply that yields a key", func(e *env, o, _ object) {
+			e.mustApply("db", "direct-secrets:other", data("b", "1"))
+			if _, yielded, err := e.w.Apply(e.ctx, e.secret("db"), o.wants("db", "a", "2", "b", "2"), everybodyLives()); err != nil || len(yielded) != 1 {
+				e.Fatalf("Apply: yielded %q, error %v", yielded, err)
+			}
+		}},
+		{"Apply of a new uid", func(e *env, _, next object) { e.writes(next.wants("db", "a", "3")) }},
+		{"Own of the former uid", func(e *env, o, _ object) { e.owns(o.wants("db")) }},
+		{"Own of a new uid", func(e *env, _, next object) {
+			// The collector looks for an object of the very name and uid.
+			e.owns(owned(next.wants("db"), object{name: "next", uid: next.uid}.reference(true)))
+		}},
+		{"Apply without keys", func(e *env, _, next object) { e.writes(next.wants("db")) }},
+	}
+	cases := map[string]struct {
+		reason string
+		before func(e *env, o object)
+		want   bool
+	}{
+		"Created": {"What we posted is ours.", func(e *env, o object) { e.writes(o.wants("db", "a", "1")) }, true},
+		"Adopted": {
+			"What we adopted is not.",
+			func(e *env, o object) {
+				e.posted("db", "kubectl", "a", "1")
+				e.writes(o.wants("db", "a", "1"))
+			}, false,
+		},
+		"CreatedByAnother": {
+			"Nor is what another ExternalSecret posted.",
+			func(e *env, o object) {
+				e.writes(e.object("other").wants("db", "x", "1"))
+				e.writes(o.wants("db", "a", "1"))
+			}, false,
+		},
+		"MarkRemoved": {
+			"Nor what does not bear our mark any more.",
+			func(e *env, o object) {
+				e.writes(o.wants("db", "a", "1"))
+				e.updates("db", "kubectl", func(s *corev1.Secret) { s.Annotations = nil })
+				e.writes(o.wants("db", "a", "1"))
+			}, false,
+		},
+		"MarkRemovedThenOwned": {
+			"Whichever write comes first.",
+			func(e *env, o object) {
+				e.writes(o.wants("db", "a", "1"))
+				e.updates("db", "kubectl", func(s *corev1.Secret) { s.Annotations = nil })
+				e.owns(o.wants("db"))
+			}, false,
+		},
+		"MarkRemovedButKnown": {
+			"Unless the caller knows that it made this very Secret.",
+			func(e *env, o object) {
+				e.writes(o.wants("db", "a", "1"))
+				e.updates("db", "kubectl", func(s *corev1.Secret) { s.Annotations = nil })
+				e.writes(created(o.wants("db", "a", "1")))
+			}, true,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			e := newEnv(t)
+			o := e.object("db")
+			next := object{e: e, name: "db", uid: e.object("next").uid}
+			tc.before(e, o)
+			for _, s := range append([]step{{"the first write", func(*env, object, object) {}}}, steps...) {
+				s.do(e, o, next)
+				if got := e.mark("db").Created; got != tc.want {
+					t.Errorf("\n%s\nCreated after %s: got %v, want %v", tc.reason, s.what, got, tc.want)
+				}
+			}
+			// The other's mark says nothing of us, and ours nothing of it.
+			if other, ok := target.Marks(e.secret("db").Annotations)["other"]; ok && !other.Created {
+				t.Errorf("\n%s\nthe mark of the other: %+v", tc.reason, other)
 			}
 		})
 	}

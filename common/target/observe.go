@@ -55,6 +55,7 @@ func Observe(s metav1.Object, self Identity, census Census) policy.Target {
 		}
 	}
 	if live, ok := s.(*corev1.Secret); ok {
+		t.Fixed = live.Type != corev1.SecretTypeOpaque || (live.Immutable != nil && *live.Immutable)
 		for k := range live.Data {
 			alone := slices.Contains(held.Data, k) && len(HoldersOf(s.GetManagedFields(), k, Manager(self.Name))) == 0
 			t.Others = t.Others || !alone

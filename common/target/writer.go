@@ -157,11 +157,11 @@ func (w *Writer) Own(ctx context.Context, live *corev1.Secret, d Desired, c Cont
 	// What the mark says of the data stays, also where it is not so any more: that is drift, and shall
 	// still be seen.
 	if mark := Marks(live.Annotations)[d.Mark.Name]; mark.UID == d.Mark.UID {
-		d.Mark.Created, d.Mark.Hash, d.Mark.Inputs, d.Mark.Fields = mark.Created, mark.Hash, mark.Inputs, mark.Fields
+		d.Mark.Hash, d.Mark.Inputs, d.Mark.Fields = mark.Hash, mark.Inputs, mark.Fields
 	} else {
 		d.Seal()
-		d.Mark.Created = mark.Created
 	}
+	d.Mark.Created = d.Mark.Created || Marks(live.Annotations)[d.Mark.Name].Created
 	live, err := w.fold(ctx, live, d, c)
 	if err != nil {
 		return nil, err
@@ -176,9 +176,7 @@ func (w *Writer) Release(ctx context.Context, live *corev1.Secret, d Desired) er
 	if err != nil {
 		return err
 	}
-	_, err = w.applyConfiguration(ctx, d, corev1ac.Secret(d.Name, d.Namespace).
-		WithUID(live.UID).
-		WithResourceVersion(live.ResourceVersion))
+	_, err = w.applyConfiguration(ctx, d, guarded(live))
 	return err
 }
 
@@ -189,9 +187,7 @@ func (w *Writer) Delete(ctx context.Context, live *corev1.Secret) error {
 }
 
 func (w *Writer) apply(ctx context.Context, live *corev1.Secret, d Desired) (*corev1.Secret, error) {
-	ac := corev1ac.Secret(d.Name, d.Namespace).
-		WithUID(live.UID).
-		WithResourceVersion(live.ResourceVersion).
+	ac := guarded(live).
 		WithData(d.Data).
 		WithLabels(d.Labels).
 		WithAnnotations(d.annotations())
@@ -207,6 +203,11 @@ func (w *Writer) apply(ctx context.Context, live *corev1.Secret, d Desired) (*co
 			WithController(*o.Controller).WithBlockOwnerDeletion(*o.BlockOwnerDeletion))
 	}
 	return w.applyConfiguration(ctx, d, ac)
+}
+
+// guarded returns what every apply holds: the guard against what happened after the read.
+func guarded(live *corev1.Secret) *corev1ac.SecretApplyConfiguration {
+	return corev1ac.Secret(live.Name, live.Namespace).WithUID(live.UID).WithResourceVersion(live.ResourceVersion)
 }
 
 func (w *Writer) applyConfiguration(ctx context.Context, d Desired, ac *corev1ac.SecretApplyConfiguration) (*corev1.Secret, error) {

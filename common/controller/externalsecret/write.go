@@ -273,9 +273,9 @@ func (p *pass) change(ctx context.Context, decision policy.Decision, live *corev
 	}
 	var s *corev1.Secret
 	var err error
-	switch decision.Action { //nolint:exhaustive // The others do not change a Secret.
+	d.Mark.Created = p.obj.created == live.UID // Also where somebody has removed the mark.
+	switch decision.Action {                   //nolint:exhaustive // The others do not change a Secret.
 	case policy.Apply:
-		d.Mark.Created = p.obj.created == live.UID // Also where somebody has removed the mark.
 		s, _, err = p.writer.Apply(ctx, live, d, p.contest(live))
 	case policy.Own:
 		s, err = p.writer.Own(ctx, live, d, p.contest(live))
