@@ -49,18 +49,6 @@ func FieldsOf(entries []metav1.ManagedFieldsEntry, manager string) Fields {
 	return fieldsIn(set)
 }
 
-// HoldersOf returns the field managers that hold a key of data, manager itself not included.
-func HoldersOf(entries []metav1.ManagedFieldsEntry, key, manager string) []string {
-	path := fieldpath.MakePathOrDie("data", key)
-	var holders []string
-	for _, e := range entries {
-		if e.Manager != manager && decode(e).Has(path) {
-			holders = append(holders, e.Manager)
-		}
-	}
-	return holders
-}
-
 // OfExternalSecret reports whether a field manager is that of an ExternalSecret.
 func OfExternalSecret(manager string) bool {
 	return strings.HasPrefix(manager, v1alpha1.FieldManagerPrefix)
@@ -101,6 +89,14 @@ func decode(e metav1.ManagedFieldsEntry) *fieldpath.Set {
 		return fieldpath.NewSet()
 	}
 	return set
+}
+
+// union is that of two sets of which the first may be nil.
+func union(a, b *fieldpath.Set) *fieldpath.Set {
+	if a == nil {
+		return b
+	}
+	return a.Union(b)
 }
 
 func mapKeys[V any](m map[string]V) iter.Seq[string] { return maps.Keys(m) }

@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/policy"
@@ -56,8 +57,14 @@ func Observe(s metav1.Object, self Identity, census Census) policy.Target {
 	}
 	if live, ok := s.(*corev1.Secret); ok {
 		t.Fixed = live.Type != corev1.SecretTypeOpaque || (live.Immutable != nil && *live.Immutable)
+		others := fieldpath.NewSet()
+		for _, e := range s.GetManagedFields() {
+			if e.Manager != Manager(self.Name) {
+				others = others.Union(decode(e))
+			}
+		}
 		for k := range live.Data {
-			alone := slices.Contains(held.Data, k) && len(HoldersOf(s.GetManagedFields(), k, Manager(self.Name))) == 0
+			alone := slices.Contains(held.Data, k) && !others.Has(fieldpath.MakePathOrDie("data", k))
 			t.Others = t.Others || !alone
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/store"
@@ -80,12 +81,24 @@ type Contest struct {
 // the API server saw no conflict, the later object lets go.
 func (d Desired) Yield(entries []metav1.ManagedFieldsEntry, c Contest) (Desired, []string) {
 	manager := Manager(d.Mark.Name)
+	rivals := map[string]*fieldpath.Set{}
+	for _, e := range entries {
+		if e.Manager != manager && OfExternalSecret(e.Manager) {
+			rivals[e.Manager] = union(rivals[e.Manager], decode(e))
+		}
+	}
+	if len(rivals) == 0 {
+		return d, nil
+	}
 	held := FieldsOf(entries, manager).Data
 	return d.without(func(key string) bool {
-		shared := slices.Contains(held, key)
-		return slices.ContainsFunc(HoldersOf(entries, key, manager), func(m string) bool {
-			return OfExternalSecret(m) && !c.dead(m) && (!shared || c.older(m))
-		})
+		shared, path := slices.Contains(held, key), fieldpath.MakePathOrDie("data", key)
+		for m, holds := range rivals {
+			if holds.Has(path) && !c.dead(m) && (!shared || c.older(m)) {
+				return true
+			}
+		}
+		return false
 	})
 }
 
