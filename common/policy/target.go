@@ -20,8 +20,6 @@ type Self struct {
 	Owns bool
 	// Immutable is spec.target.immutable.
 	Immutable bool
-	// Synced is true once the target was written.
-	Synced bool
 	// Absent is true while the Secret is missing on purpose: the provider had nothing to put into it.
 	Absent bool
 	// Yields is true while all keys that it wants are still held by other ExternalSecrets.
@@ -181,7 +179,7 @@ func absent(self Self, reading *Reading) Decision {
 	case emptied(self, *reading):
 		return Decision{Action: Nothing, Absent: true}
 	}
-	return Decision{Action: Create, Fence: self.Synced}
+	return Decision{Action: Create, Fence: true}
 }
 
 // existing decides about a Secret that is there.
@@ -239,7 +237,8 @@ func filled(self Self, t Target, reading *Reading) Decision {
 	switch {
 	case t.Mark.UID == "" && !t.Holds && reading.Values > 0 && reading.Keys == 0 && self.creation() != v1alpha1.CreateOwner:
 		return Decision{Action: Nothing} // Others hold all that this object wants.
-	case !self.wrote(t) || !t.Intact || t.Mark.Hash != reading.Hash || t.Mark.Fields != reading.Fields:
+	case !self.wrote(t) || !t.Intact || t.Mark.Hash != reading.Hash || t.Mark.Fields != reading.Fields,
+		t.Mark.Generation < self.Generation: // Without a trace of this one, who is late with an earlier one would write.
 		return Decision{Action: Apply, Fence: self.doubts(t)}
 	case self.moved(t):
 		return Decision{Action: Own, Fence: true}
@@ -267,13 +266,10 @@ func (s Self) moved(t Target) bool {
 	return t.Owned != s.Owns || t.Mark.policy() != s.creation()
 }
 
-// doubts reports whether another incarnation or a later generation may be at work, or the Secret is
-// about to go with this object from now on.
+// doubts reports whether another incarnation or a later generation of the object may be at work: always
+// but where this generation has written before. What is to go with the object is in doubt, too.
 func (s Self) doubts(t Target) bool {
-	if s.Owns && !t.Owned {
-		return true
-	}
-	return t.Mark.UID != "" && (!s.wrote(t) || t.Mark.Generation > s.Generation)
+	return !s.wrote(t) || t.Mark.Generation != s.Generation || s.Owns && !t.Owned
 }
 
 // Leave says what becomes of a Secret that this object wrote before its spec named another: what

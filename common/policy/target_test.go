@@ -22,7 +22,6 @@ type scene struct {
 	deletion  string // deletionPolicy; unset is Retain.
 	owns      string // Shall there be an ownerReference?
 	immutable string // spec.target.immutable
-	synced    string // Was the target written before?
 	due       string // Is a refresh due?
 	target    string // See targets.
 	answer    string // See answers.
@@ -35,7 +34,6 @@ func (s scene) covers(x scene) bool {
 		{s.deletion, x.deletion},
 		{s.owns, x.owns},
 		{s.immutable, x.immutable},
-		{s.synced, x.synced},
 		{s.due, x.due},
 		{s.target, x.target},
 		{s.answer, x.answer},
@@ -226,12 +224,12 @@ func fences() *table[bool] {
 	return &table[bool]{found: map[scene]string{}, rows: map[string]row[bool]{
 		"NoWrite":       {"What writes nothing needs no fence.", scene{action: "Read|Nothing|Keep|Refuse|Yield|Missing|Wait"}, false},
 		"Always":        {"An ownerReference may be applied by it, with a dead uid; a deletion cannot be undone.", scene{action: "Own|Delete"}, true},
-		"CreateFirst":   {"A new object's POST cannot overwrite.", scene{action: "Create", synced: no}, false},
-		"CreateAgain":   {"What was synced before may have been collected with its ExternalSecret.", scene{action: "Create", synced: yes}, true},
-		"ApplyOurs":     {"The mark has our uid and no higher generation, and the owner is there.", scene{action: "Apply", target: right + "|drifted|overwritten|ours and foreign"}, false},
-		"ApplyUnmarked": {"No mark names another, and the owner is there or is not wanted.", scene{action: "Apply", target: "unmarked"}, false},
+		"Create":        {"The object may be gone, and its Secret collected with it.", scene{action: "Create"}, true},
+		"ApplyOurs":     {"The mark has our uid and generation, and the owner is there.", scene{action: "Apply", target: right + "|drifted|overwritten|ours and foreign"}, false},
+		"ApplyUnmarked": {"No mark says that this generation wrote before.", scene{action: "Apply", target: "unmarked"}, true},
 		"ApplyOwner":    {"An ownerReference with a dead uid has the collector delete a live Secret.", scene{action: "Apply", owns: yes, target: strange + "|moved|moved and drifted"}, true},
-		"ApplyNoOwner":  {"Without an ownerReference, and without another's mark, nothing is at stake.", scene{action: "Apply", owns: no, target: strange + "|foreign|rival|moved|moved and drifted"}, false},
+		"ApplyStrange":  {"No mark says that this generation wrote before.", scene{action: "Apply", owns: no, target: strange + "|foreign|rival"}, true},
+		"ApplyNoOwner":  {"An ownerReference that goes does no harm.", scene{action: "Apply", owns: no, target: "moved|moved and drifted"}, false},
 		"ApplyPolicy":   {"The mark is ours, and so is the owner.", scene{action: "Apply", target: "of another policy"}, false},
 		"ApplyNamesake": {"The mark names another uid: one of us two is dead.", scene{action: "Apply", target: inherited}, true},
 	}}
@@ -307,12 +305,12 @@ var answers = map[string]Reading{
 
 // refreshes are the moments at which the loop looks at an object.
 func refreshes() map[string]struct {
-	in          RefreshInput
-	due, synced string
+	in  RefreshInput
+	due string
 } {
 	type moment = struct {
-		in          RefreshInput
-		due, synced string
+		in  RefreshInput
+		due string
 	}
 	now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 	moments := map[string]moment{}
@@ -329,17 +327,17 @@ func refreshes() map[string]struct {
 		"CreatedOnce":        {v1alpha1.RefreshCreatedOnce, time.Hour, now, no},
 	} {
 		in := RefreshInput{Policy: p.policy, Interval: p.interval, Now: now, Next: p.next, Refreshed: true}
-		moments[name] = moment{in, p.due, yes}
+		moments[name] = moment{in, p.due}
 		requested := in
 		requested.Request = "now"
-		moments[name+", requested"] = moment{requested, yes, yes}
+		moments[name+", requested"] = moment{requested, yes}
 		failing := in
 		failing.Failing = true
-		moments[name+", failing"] = moment{failing, yes, yes}
+		moments[name+", failing"] = moment{failing, yes}
 		in.Refreshed = false
-		moments[name+", first"] = moment{in, yes, no}
+		moments[name+", first"] = moment{in, yes}
 		requested.Refreshed = false
-		moments[name+", first and requested"] = moment{requested, yes, no}
+		moments[name+", first and requested"] = moment{requested, yes}
 	}
 	return moments
 }
@@ -409,10 +407,10 @@ func lifecycles() iter.Seq[combination] {
 				for answer, r := range answers {
 					for _, m := range moments {
 						for immutable, w := range word {
-							s.target, s.answer, s.due, s.synced, s.immutable = target, answer, m.due, m.synced, w
+							s.target, s.answer, s.due, s.immutable = target, answer, m.due, w
 							self := Self{
 								UID: "uid-me", Generation: 3, Creation: p.creation, Deletion: p.deletion, Owns: owns,
-								Immutable: immutable, Synced: m.synced == yes, Absent: target == "withheld",
+								Immutable: immutable, Absent: target == "withheld",
 							}
 							if !yield(combination{s, m.in, self, t, r}) {
 								return
@@ -433,7 +431,7 @@ func TestLifecycle(t *testing.T) {
 	wrong := map[string]int{}
 	check := func(name, reason string, c combination, want, got Decision) {
 		s := c.scene
-		want.Fence = fence.rows[fence.only(t, scene{action: string(want.Action), owns: s.owns, synced: s.synced, target: s.target})].want
+		want.Fence = fence.rows[fence.only(t, scene{action: string(want.Action), owns: s.owns, target: s.target})].want
 		got.Message = ""
 		if want == got {
 			return
@@ -503,7 +501,7 @@ func TestForbidden(t *testing.T) {
 // written returns what a decision leaves behind.
 func (c combination) written(d Decision) (Self, Target) {
 	self, t := c.self, c.target
-	self.Synced, self.Absent = true, d.Absent
+	self.Absent = d.Absent
 	switch d.Action { //nolint:exhaustive // The others leave all as it is.
 	case Create, Apply:
 		t.Mark = Mark{
@@ -512,7 +510,7 @@ func (c combination) written(d Decision) (Self, Target) {
 		}
 		t.Exists, t.Owned, t.Intact, t.Holds, t.Sealed = true, self.Owns, true, c.reading.Keys > 0, self.Immutable
 	case Own:
-		t.Owned, t.Mark.UID, t.Mark.Policy = self.Owns, self.UID, self.Creation
+		t.Owned, t.Mark.UID, t.Mark.Policy, t.Mark.Generation = self.Owns, self.UID, self.Creation, self.Generation
 	case Delete:
 		t = Target{}
 	}
@@ -603,30 +601,29 @@ func TestDecideFence(t *testing.T) {
 	ours := func(m Mark) Target {
 		return Target{Exists: true, Owned: true, Intact: true, Holds: true, Mark: m}
 	}
-	synced, deletes := owner, owner
-	synced.Synced = true
+	deletes := owner
 	deletes.Deletion = v1alpha1.DeletionDelete
 	lower := marked("uid-dead", 1)
 
 	decide(t, map[string]decision{
-		"OlderGeneration":  {"A mark of an earlier generation is our own.", owner, ours(marked("uid-me", 2)), changed, Decision{Action: Apply}},
-		"SameGeneration":   {"So is one of the same.", owner, ours(marked("uid-me", 3)), changed, Decision{Action: Apply}},
+		"OlderGeneration":  {"After a mark of an earlier generation, later ones than ours may be on their way.", owner, ours(marked("uid-me", 2)), changed, Decision{Action: Apply, Fence: true}},
+		"OlderSame":        {"Of each generation there is a trace, so that who is late with an earlier one sees it.", owner, ours(marked("uid-me", 2)), same, Decision{Action: Apply, Fence: true}},
+		"SameGeneration":   {"This generation has written before.", owner, ours(marked("uid-me", 3)), changed, Decision{Action: Apply}},
 		"HigherGeneration": {"One of a higher generation knows more than we do.", owner, ours(marked("uid-me", 4)), changed, Decision{Action: Apply, Fence: true}},
 		"HigherDrifted":    {"Also if it is drift that is reverted.", owner, Target{Exists: true, Owned: true, Holds: true, Mark: marked("uid-me", 4)}, same, Decision{Action: Apply, Fence: true}},
 		"HigherSame":       {"Nothing is no write.", owner, ours(marked("uid-me", 4)), same, Decision{Action: Nothing}},
 		"OtherUID":         {"Generations of two uids cannot be compared.", owner, ours(lower), changed, Decision{Action: Apply, Fence: true}},
 		"OtherUIDSame":     {"The hash is keyed with the uid, so what is equal is not ours for that.", owner, ours(lower), same, Decision{Action: Apply, Fence: true}},
 		"OwnerToCome":      {"An ownerReference with a dead uid has the collector delete a live Secret.", owner, Target{Exists: true}, same, Decision{Action: Apply, Fence: true}},
-		"OwnerThere":       {"The ownerReference is there already.", owner, Target{Exists: true, Owned: true, Holds: true}, same, Decision{Action: Apply}},
+		"OwnerThere":       {"Without a mark it is not known who wrote last.", owner, Target{Exists: true, Owned: true, Holds: true}, same, Decision{Action: Apply, Fence: true}},
 		"OwnerToGo":        {"An ownerReference that goes does no harm.", Self{}, ours(marked("uid-me", 3)), changed, Decision{Action: Apply}},
-		"NoOwner":          {"An adoption without ownerReference does no harm.", orphan, Target{Exists: true}, same, Decision{Action: Apply}},
+		"NoOwner":          {"Who adopts may be gone, with or without ownerReference.", orphan, Target{Exists: true}, same, Decision{Action: Apply, Fence: true}},
 		"Own":              {"What moves the ownerReference is fenced.", Self{}, ours(marked("uid-me", 3)), nil, Decision{Action: Own, Fence: true}},
 		"OwnAnswered":      {"Also after reading.", Self{}, ours(marked("uid-me", 3)), same, Decision{Action: Own, Fence: true}},
 		"OwnPolicy":        {"Also if only the mark changes.", other, Target{Exists: true, Intact: true, Mark: func() Mark { m := marked("uid-me", 3); m.Policy = v1alpha1.CreateMerge; return m }()}, nil, Decision{Action: Own, Fence: true}},
 		"Delete":           {"A deletion cannot be undone.", deletes, ours(marked("uid-me", 3)), gone, Decision{Action: Delete, Fence: true, Absent: true}},
-		"Create":           {"A POST cannot overwrite.", owner, Target{}, same, Decision{Action: Create}},
-		"CreateAgain":      {"The Secret may have been collected with its ExternalSecret.", synced, Target{}, same, Decision{Action: Create, Fence: true}},
-		"CreateNothing":    {"What creates nothing is not fenced.", Self{Synced: true, Deletion: v1alpha1.DeletionDelete}, Target{}, gone, Decision{Action: Nothing, Absent: true}},
+		"Create":           {"The object may be gone, and its Secret collected with it.", owner, Target{}, same, Decision{Action: Create, Fence: true}},
+		"CreateNothing":    {"What creates nothing is not fenced.", Self{Deletion: v1alpha1.DeletionDelete}, Target{}, gone, Decision{Action: Nothing, Absent: true}},
 		"KeepOtherUID":     {"What keeps all is not fenced.", owner, ours(lower), gone, Decision{Action: Keep}},
 		"YieldOtherUID":    {"What yields is not fenced.", owner, Target{Exists: true, Mark: lower, Foreign: &metav1.OwnerReference{Kind: "Database"}}, same, Decision{Action: Yield}},
 		"SealedByNamesake": {"Who takes over an immutable Secret marks it, and leaves the data.", Self{Immutable: true}, Target{Exists: true, Intact: true, Holds: true, Sealed: true, Mark: lower}, nil, Decision{Action: Own, Fence: true}},
@@ -671,15 +668,15 @@ func TestDecideFlags(t *testing.T) {
 		"YieldsAbsent":     {"A Secret that was deleted is created again.", yields, Target{}, nil, Decision{Action: Read}},
 		"YieldsAll":        {"To who gets no key nothing is to be written.", shares, Target{Exists: true, Others: true}, held, Decision{Action: Nothing}},
 		"YieldsAllMarked":  {"Who got one before lets go of it.", shares, ours(v1alpha1.CreateCreateOrMerge), held, Decision{Action: Apply}},
-		"YieldsAllHeld":    {"Also without a mark.", shares, Target{Exists: true, Holds: true}, held, Decision{Action: Apply}},
-		"YieldsSome":       {"Who gets a key writes it.", shares, Target{Exists: true, Others: true}, some, Decision{Action: Apply}},
-		"YieldsOwner":      {"Owner adopts, if with no key.", Self{}, Target{Exists: true, Others: true}, held, Decision{Action: Apply}},
+		"YieldsAllHeld":    {"Also without a mark.", shares, Target{Exists: true, Holds: true}, held, Decision{Action: Apply, Fence: true}},
+		"YieldsSome":       {"Who gets a key writes it.", shares, Target{Exists: true, Others: true}, some, Decision{Action: Apply, Fence: true}},
+		"YieldsOwner":      {"Owner adopts, if with no key.", Self{}, Target{Exists: true, Others: true}, held, Decision{Action: Apply, Fence: true}},
 		"YieldedNotGone":   {"What others hold is not gone: nothing is absent.", orphan, Target{Exists: true, Others: true}, held, Decision{Action: Nothing}},
 		"YieldedNotDelete": {"Nor is the Secret deleted for it.", orphan, ours(v1alpha1.CreateOrphan), held, Decision{Action: Apply}},
 
 		"Withheld":         {"What is absent on purpose is not created again.", withheld, Target{}, nil, Decision{Action: Nothing}},
 		"WithheldDue":      {"A refresh asks again.", withheldDue, Target{}, nil, Decision{Action: Read}},
-		"WithheldComes":    {"The provider has it again.", withheld, Target{}, same, Decision{Action: Create}},
+		"WithheldComes":    {"The provider has it again.", withheld, Target{}, same, Decision{Action: Create, Fence: true}},
 		"WithheldStays":    {"The provider still has nothing.", withheld, Target{}, gone, Decision{Action: Nothing, Absent: true}},
 		"WithheldRightful": {"Our own Secret, come back, is looked at as any other.", withheld, ours(""), nil, Decision{Action: Nothing}},
 		"WithheldDrifted":  {"Our own Secret, come back, is looked at as any other.", withheld, Target{Exists: true, Mark: mark}, nil, Decision{Action: Read}},
@@ -687,7 +684,7 @@ func TestDecideFlags(t *testing.T) {
 		"OptionalGone":       {"An optional entry that is gone is removed under every policy.", Self{}, ours(""), optional, Decision{Action: Apply}},
 		"OptionalGoneDelete": {"Under Delete the Secret goes when no key is left.", deletes, ours(""), optional, Decision{Action: Delete, Fence: true, Absent: true}},
 		"OptionalGoneAbsent": {"Under Delete there is no Secret without a key.", deletes, Target{}, optional, Decision{Action: Nothing, Absent: true}},
-		"OptionalGoneMerge":  {"Where nothing is ours and nothing is to be, only the mark says that this is in step.", Self{Creation: v1alpha1.CreateMerge}, Target{Exists: true, Others: true}, optional, Decision{Action: Apply}},
+		"OptionalGoneMerge":  {"Where nothing is ours and nothing is to be, only the mark says that this is in step.", Self{Creation: v1alpha1.CreateMerge}, Target{Exists: true, Others: true}, optional, Decision{Action: Apply, Fence: true}},
 		"Dropped":            {"Keys are dropped once.", merges, emptied, gone, Decision{Action: Nothing}},
 		"DroppedComesBack":   {"What the provider has again is written again.", merges, emptied, same, Decision{Action: Apply}},
 		"DroppedLooks":       {"Between two refreshes nothing is read for what is gone.", merges, emptied, nil, Decision{Action: Nothing}},

@@ -256,11 +256,12 @@ func (p *pass) due() policy.Why {
 }
 
 // observedGeneration returns the latest generation that asks for no other values than the one that
-// was served: a change of cleanupPolicy is none that the provider must be read for.
+// was served: a change of cleanupPolicy is none that the provider must be read for. It looks one step
+// back only; of what was in between, another operator may have served what this one has not seen.
 func (p *pass) observedGeneration() int64 {
 	switch observed := p.seen.ObservedGeneration; {
 	case observed != p.es.Generation:
-		if p.obj.generation == observed && p.obj.content == content(p.es) {
+		if p.obj.generation == observed && p.es.Generation == observed+1 && p.obj.content == content(p.es) {
 			return p.es.Generation
 		}
 	case p.obj.generation != observed:

@@ -92,7 +92,6 @@ func (p *pass) self(due policy.Why) policy.Self {
 		UID: p.es.UID, Generation: p.es.Generation,
 		Creation: t.CreationPolicy, Deletion: t.DeletionPolicy,
 		Owns: p.owns(), Immutable: t.Immutable,
-		Synced: p.seen.RefreshTime != nil,
 		Absent: p.reason() == v1alpha1.ReasonSecretDeleted,
 		Yields: p.yields,
 		Due:    due,
