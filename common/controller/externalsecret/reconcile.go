@@ -259,15 +259,21 @@ func (p *pass) due() policy.Why {
 // was served: a change of cleanupPolicy is none that the provider must be read for. It looks one step
 // back only; of what was in between, another operator may have served what this one has not seen.
 func (p *pass) observedGeneration() int64 {
-	switch observed := p.seen.ObservedGeneration; {
-	case observed != p.es.Generation:
-		if p.obj.generation == observed && p.es.Generation == observed+1 && p.obj.content == content(p.es) {
-			return p.es.Generation
-		}
-	case p.obj.generation != observed:
-		p.obj.generation, p.obj.content = observed, content(p.es)
+	observed := p.seen.ObservedGeneration
+	if observed == p.es.Generation {
+		p.noteContent()
 	}
-	return p.seen.ObservedGeneration
+	if p.obj.generation == observed && p.es.Generation == observed+1 && p.obj.content == content(p.es) {
+		return p.es.Generation
+	}
+	return observed
+}
+
+// noteContent remembers what the generation asks for that the status describes.
+func (p *pass) noteContent() {
+	if p.obj.generation != p.es.Generation {
+		p.obj.generation, p.obj.content = p.es.Generation, content(p.es)
+	}
 }
 
 // reason returns the reason of the Ready condition to go by.
@@ -522,6 +528,7 @@ func (p *pass) conclude(ctx context.Context, v verdict, wait time.Duration) (rec
 	if err := p.patchStatus(ctx, p.es, p.obj, p.next); err != nil {
 		return reconcile.Result{}, err
 	}
+	p.noteContent()
 	if wait <= 0 {
 		return reconcile.Result{}, nil
 	}

@@ -70,7 +70,7 @@ func conclude(st *v1alpha1.ExternalSecretStatus, generation int64, v verdict) {
 		})
 	}
 	set(v1alpha1.ConditionReady, v.status, v.reason, v.message)
-	retrying := v.status == metav1.ConditionFalse && !v.stalled
+	retrying := v.status == metav1.ConditionFalse && !v.stalled && v.reason != v1alpha1.ReasonSuspended
 	if !retrying {
 		meta.RemoveStatusCondition(&st.Conditions, v1alpha1.ConditionReconciling)
 	}

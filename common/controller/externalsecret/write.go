@@ -115,7 +115,7 @@ func (p *pass) judge(secret metav1.Object, a answer) (policy.Decision, target.De
 	d := p.desired(a.out)
 	d.Seal()
 	var yielded []string
-	if secret != nil {
+	if secret != nil && p.es.Spec.Target.CreationPolicy != v1alpha1.CreateNone {
 		d, yielded = d.Yield(secret.GetManagedFields(), p.contest(secret))
 	}
 	return policy.Decide(p.self(policy.NotDue), p.observe(secret), &policy.Reading{
