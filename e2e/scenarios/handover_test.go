@@ -33,25 +33,25 @@ import (
 // handOverSeed repeats the choices of a run; what happens when still depends on the machine.
 var handOverSeed = flag.Uint64("handover.seed", 0, "seed of TestHandOver; 0 takes any")
 
-// Classes of stores. Stores bear the name of their class.
+// Classes of stores; each store bears the name of its class.
 const (
-	// shared between an operator that is up to date and one whose watches are late.
+	// contested is served by an operator that is up to date and by one whose watches are late.
 	contested = "a"
-	// served by an operator whose watches are late, and by no other.
+	// late is served by an operator whose watches are late, and by no other.
 	late = "b"
 )
 
 const (
 	handOverNamespace = "handover"
-	// More events than this are those of which an object has the first half.
+	// Together 1,000 events.
 	handOverSubjects, eventsEach = 25, 40
 	// patience bounds each wait.
 	patience = 90 * time.Second
 )
 
-// TestHandOver changes and re-creates ExternalSecrets and hands them from one operator to another,
-// all at once and faster than those see it: of the operators that write the same Secrets, one is up
-// to date and two have late watches. No version that a Secret ever had may be wrong.
+// TestHandOver changes and re-creates ExternalSecrets and hands them from one operator to another, all
+// at once and faster than the operators see it: of the three that write these Secrets, only one is up
+// to date. No version that a Secret ever had may be wrong.
 func TestHandOver(t *testing.T) {
 	seed := *handOverSeed
 	if seed == 0 {
@@ -64,7 +64,7 @@ func TestHandOver(t *testing.T) {
 		must(t, shared.AWSStore(ctx, ns, class, func(s *awsv1.AWSSecretsManager) { s.Spec.Controller = class }))
 	}
 	for n := range eventsEach + 10 {
-		shared.AWS.Put(remoteKey(n), []byte(remoteValue(n)))
+		shared.AWS.Put(remoteKey(n), []byte(remoteValue(remoteKey(n))))
 	}
 	h := record(t, ns)
 	kubeconfig := "--kubeconfig=" + latePath(t, seed)
@@ -75,31 +75,33 @@ func TestHandOver(t *testing.T) {
 	}
 
 	subjects := make([]*subject, handOverSubjects)
-	var all sync.WaitGroup
 	for i := range subjects {
-		s := &subject{
-			name: fmt.Sprintf("es-%d", i), history: h,
-			random: rand.New(rand.NewPCG(seed, uint64(i))), counts: map[string]int{}, //nolint:gosec // It shall be repeatable.
-		}
-		subjects[i] = s
-		all.Go(func() {
-			if err := s.live(ctx); err != nil {
-				t.Errorf("seed %d: %s: %v", seed, s.name, err)
-			}
-			if i%3 == 0 {
-				if err := s.leave(ctx, i%2 == 0); err != nil {
+		subjects[i] = newSubject(fmt.Sprintf("es-%d", i), h, rand.NewPCG(seed, uint64(i)))
+	}
+	each := func(do func(i int, s *subject) error) {
+		var all sync.WaitGroup
+		for i, s := range subjects {
+			all.Go(func() {
+				if err := do(i, s); err != nil {
 					t.Errorf("seed %d: %s: %v", seed, s.name, err)
 				}
-			}
-		})
+			})
+		}
+		all.Wait()
 	}
-	all.Wait()
+	each(func(_ int, s *subject) error { return s.live(ctx) })
+	each(func(i int, s *subject) error {
+		if t.Failed() || i%3 != 0 {
+			return nil
+		}
+		return s.leave(ctx, i%2 == 0)
+	})
 
-	// Those that are late have seen all of this when they serve what came after it. The other must
-	// not do so in their place.
+	// Those that are late have seen all of this once they serve what comes after it. The one that is
+	// not must not do so in their place.
 	must(t, ahead.Stop())
 	for _, class := range []string{contested, late} {
-		s := &subject{name: "last-" + class, history: h, random: rand.New(rand.NewPCG(seed, 0)), counts: map[string]int{}} //nolint:gosec // As above.
+		s := newSubject("last-"+class, h, rand.NewPCG(seed, 0))
 		must(t, s.create(ctx, s.fresh(class)))
 		must(t, s.inStep(ctx))
 	}
@@ -133,7 +135,7 @@ func TestHandOver(t *testing.T) {
 func latePath(t *testing.T, seed uint64) string {
 	t.Helper()
 	var mu sync.Mutex
-	random := rand.New(rand.NewPCG(seed, handOverSubjects)) //nolint:gosec // It shall be repeatable.
+	random := rand.New(rand.NewPCG(seed, handOverSubjects))
 	proxy, err := shared.StartProxy(func() time.Duration {
 		mu.Lock()
 		defer mu.Unlock()
@@ -146,8 +148,8 @@ func latePath(t *testing.T, seed uint64) string {
 	return path
 }
 
-func remoteKey(n int) string   { return fmt.Sprintf("handover/%d", n) }
-func remoteValue(n int) string { return fmt.Sprintf("value-%d", n) }
+func remoteKey(n int) string        { return fmt.Sprintf("handover/%d", n) }
+func remoteValue(key string) string { return "value of " + key }
 
 // A generation of an ExternalSecret; its uid tells the incarnations apart.
 type generation struct {
@@ -186,6 +188,10 @@ type subject struct {
 	gone bool
 }
 
+func newSubject(name string, h *history, random rand.Source) *subject {
+	return &subject{name: name, history: h, random: rand.New(random), counts: map[string]int{}}
+}
+
 // The key of a person, and what a person writes into a key of ours.
 const (
 	foreignKey, foreignValue = "foreign", "kept"
@@ -210,6 +216,12 @@ func (s *subject) fresh(class string) v1alpha1.ExternalSecretSpec {
 	}
 }
 
+// never has the Secret stay when the object goes.
+func never(spec v1alpha1.ExternalSecretSpec) v1alpha1.ExternalSecretSpec {
+	spec.Target.CleanupPolicy = v1alpha1.CleanupNever
+	return spec
+}
+
 func (s *subject) class() string { return s.spec.StoreRef.Name }
 
 func (s *subject) other() string {
@@ -226,27 +238,38 @@ func (s *subject) live(ctx context.Context) error {
 	}
 	for events := 0; events < eventsEach; events++ {
 		var err error
-		switch n := s.random.IntN(9); {
+		switch n := s.random.IntN(10); {
 		case n < 3:
 			s.counts["changes"]++
 			err = s.change(ctx, s.fresh(s.class()))
 		case n < 6:
 			s.counts["re-creations"]++
-			err = s.recreate(ctx)
+			err = s.recreate(ctx, s.fresh(s.class()))
 		case n < 8 || events == eventsEach-1:
 			s.counts["switches"]++
 			err = s.change(ctx, s.fresh(s.other()))
-		default: // There and back again, to what is in the Secret already.
+		default:
 			s.counts["switches"] += 2
 			events++
-			was := s.spec
-			err = errors.Join(s.change(ctx, s.fresh(s.other())), s.change(ctx, was))
+			err = s.thereAndBack(ctx)
 		}
-		if err = errors.Join(err, s.pace(ctx)); err != nil {
+		if err != nil {
+			return err
+		}
+		if err := s.pace(ctx); err != nil {
 			return err
 		}
 	}
 	return s.inStep(ctx)
+}
+
+// thereAndBack switches to the other class, and back to what is in the Secret already.
+func (s *subject) thereAndBack(ctx context.Context) error {
+	if err := s.inStep(ctx); err != nil {
+		return err
+	}
+	was := s.spec
+	return errors.Join(s.change(ctx, s.fresh(s.other())), s.change(ctx, was))
 }
 
 // pace decides how long the next event waits, and gives the operators something to mend.
@@ -275,10 +298,15 @@ func (s *subject) pace(ctx context.Context) error {
 	return nil
 }
 
-// leave deletes the ExternalSecret for good, and maybe its Secret, which does not come back.
+// leave deletes the ExternalSecret for good, and maybe its Secret, which does not come back. Its last
+// incarnation lives so shortly that it is gone before those that are late see it.
 func (s *subject) leave(ctx context.Context, secretToo bool) error {
-	s.spec.Target.CleanupPolicy = v1alpha1.CleanupNever
-	if err := errors.Join(s.change(ctx, s.spec), s.inStep(ctx)); err != nil {
+	s.counts["switches"]++
+	s.counts["re-creations"]++
+	if err := s.settle(ctx, s.change(ctx, never(s.fresh(late)))); err != nil {
+		return err
+	}
+	if err := s.settle(ctx, s.recreate(ctx, never(s.fresh(contested)))); err != nil {
 		return err
 	}
 	if err := shared.Admin.Delete(ctx, s.object()); err != nil {
@@ -324,13 +352,12 @@ func (s *subject) change(ctx context.Context, spec v1alpha1.ExternalSecretSpec) 
 	return err
 }
 
-// recreate deletes the object and makes it again; where it owns the Secret, sometimes only after the
-// collector has taken that.
-func (s *subject) recreate(ctx context.Context) error {
+// recreate deletes the object and makes it again. If it owned the Secret, the collector is on its way.
+func (s *subject) recreate(ctx context.Context, spec v1alpha1.ExternalSecretSpec) error {
 	if err := shared.Admin.Delete(ctx, s.object()); err != nil {
 		return err
 	}
-	return s.create(ctx, s.fresh(s.class()))
+	return s.create(ctx, spec)
 }
 
 func (s *subject) wished(es *v1alpha1.ExternalSecret) {
@@ -341,7 +368,7 @@ func (s *subject) wished(es *v1alpha1.ExternalSecret) {
 		owned:      es.Spec.Target.CleanupPolicy != v1alpha1.CleanupNever,
 	}
 	for _, d := range es.Spec.Data {
-		w.data[d.SecretKey] = "value-" + strings.TrimPrefix(d.RemoteRef.Key, "handover/")
+		w.data[d.SecretKey] = remoteValue(d.RemoteRef.Key)
 	}
 	s.wishes = append(s.wishes, w)
 }
@@ -359,9 +386,23 @@ func (s *subject) write(ctx context.Context, key, value string) error {
 // inStep waits until the Secret is as the last spec asks.
 func (s *subject) inStep(ctx context.Context) error {
 	last := s.wishes[len(s.wishes)-1]
-	return s.history.until(ctx, s.name, fmt.Sprintf("is in step with %+v", last), func(v version) bool {
+	err := s.history.until(ctx, s.name, fmt.Sprintf("is in step with %+v", last), func(v version) bool {
 		return !v.Deleted && v.By.UID == last.UID && differs(v, last) == ""
 	})
+	if err == nil {
+		return nil
+	}
+	es := s.object()
+	err = errors.Join(err, shared.Admin.Get(ctx, client.ObjectKeyFromObject(es), es))
+	return fmt.Errorf("%w\nits status is %+v", err, es.Status)
+}
+
+// settle waits likewise after an event that was no error.
+func (s *subject) settle(ctx context.Context, err error) error {
+	if err != nil {
+		return err
+	}
+	return s.inStep(ctx)
 }
 
 // astray says what is wrong with a Secret in the end.
@@ -461,6 +502,65 @@ func wrongs(history []version, wishes []wish) []string {
 		before = v
 	}
 	return found
+}
+
+// TestWrongs shows that wrongs finds what it is there for, and nothing else.
+func TestWrongs(t *testing.T) {
+	wishes := []wish{
+		{generation: generation{"one", 1}, data: map[string]string{"value": "1", "key-1": "1"}},
+		{generation: generation{"one", 2}, data: map[string]string{"value": "2", "key-2": "2"}, owned: true},
+		{generation: generation{"two", 1}, data: map[string]string{"value": "3", "key-3": "3"}},
+	}
+	// is returns a version as a wish wants it, changed by pairs of key and value.
+	is := func(n int, changed ...string) version {
+		v := version{UID: "secret", Mark: fmt.Sprint(n), By: wishes[n].generation, Data: maps.Clone(wishes[n].data), Owners: wishes[n].owners()}
+		for ; len(changed) > 0; changed = changed[2:] {
+			v.Data[changed[0]] = changed[1]
+		}
+		return v
+	}
+	with := func(v version, change func(*version)) version {
+		change(&v)
+		return v
+	}
+	gone := version{UID: "secret", Deleted: true}
+	edit := edited + "1"
+	cases := map[string]struct {
+		reason  string
+		history []version
+		want    []string
+	}{
+		"Right":             {"every wish in turn", []version{is(0), is(1), is(2)}, nil},
+		"Skipped":           {"not every wish needs to be seen", []version{is(0), is(2)}, nil},
+		"OlderGeneration":   {"a generation came back", []version{is(1), is(0)}, []string{"version 1: back from wish 1 to 0"}},
+		"OlderUID":          {"an incarnation came back", []version{is(2), is(1)}, []string{"version 1: back from wish 2 to 1"}},
+		"OlderAnew":         {"a new Secret is no excuse", []version{is(2), gone, is(1)}, []string{"version 2: back from wish 2 to 1"}},
+		"Nobody":            {"a mark that was never asked for", []version{with(is(0), func(v *version) { v.By.Number = 7 })}, []string{"version 0: the mark is nobody's"}},
+		"Leftover":          {"a key of the generation before", []version{is(0), is(1, "key-1", "1")}, []string{"version 1: not what wish 1 asks for"}},
+		"HalfFilled":        {"a key is missing", []version{with(is(0), func(v *version) { delete(v.Data, "key-1") })}, []string{"version 0: not what wish 0 asks for"}},
+		"Owner":             {"no owner where there shall be one", []version{with(is(1), func(v *version) { v.Owners = nil })}, []string{"version 0: not what wish 1 asks for"}},
+		"OwnerFirst":        {"the owner may change before the data", []version{is(0), is(0, "value", edit), with(is(1), func(v *version) { v.Data = is(0, "value", edit).Data })}, nil},
+		"Edited":            {"a person writes, and an operator mends", []version{is(0), is(0, "value", edit), is(0)}, nil},
+		"EditKept":          {"an operator writes around an edit", []version{is(0), is(0, "value", edit), is(1, "value", edit)}, []string{"version 2: not what wish 1 asks for"}},
+		"EditedOther":       {"what is no edit is an operator's doing", []version{is(0), is(0, "value", "3")}, []string{"version 1: not what wish 0 asks for"}},
+		"ForeignKey":        {"it is nobody's wish, and stays", []version{is(0), is(0, foreignKey, foreignValue), is(1, foreignKey, foreignValue)}, nil},
+		"ForeignKeyLost":    {"it went", []version{is(0, foreignKey, foreignValue), is(1)}, []string{"version 1: the foreign key was changed"}},
+		"ForeignKeyChanged": {"it was overwritten", []version{is(0, foreignKey, foreignValue), is(1, foreignKey, "2")}, []string{"version 1: the foreign key was changed"}},
+		"ForeignKeyAnew":    {"it goes with its Secret", []version{is(0, foreignKey, foreignValue), gone, is(1)}, nil},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			var got []string
+			for _, w := range wrongs(tc.history, wishes) {
+				line, _, _ := strings.Cut(w, "\n")
+				line, _, _ = strings.Cut(line, ": -want")
+				got = append(got, line)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s: -want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
 }
 
 // A history holds all versions of the Secrets of a namespace.

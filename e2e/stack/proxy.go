@@ -28,26 +28,18 @@ type Proxy struct {
 // StartProxy starts a Proxy. delay says how late a watch is from now on; it is asked anew each time
 // that so long has passed, and by several watches at a time.
 func (s *Stack) StartProxy(delay func() time.Duration) (*Proxy, error) {
-	cfg := s.Config()
-	to, err := url.Parse(cfg.Host)
-	if err != nil {
-		return nil, err
-	}
-	// Without a token of its own: that of the process passes through.
-	transport, err := rest.TransportFor(&rest.Config{Host: cfg.Host, TLSClientConfig: cfg.TLSClientConfig})
-	if err != nil {
-		return nil, err
-	}
 	addresses, err := freeAddresses(1)
 	if err != nil {
 		return nil, err
 	}
-	// A kubeconfig has a token sent over TLS only.
-	host, _, err := net.SplitHostPort(addresses[0])
+	p := &Proxy{stack: s, url: "https://" + addresses[0]}
+	handler, err := delayed(s.Config(), delay)
 	if err != nil {
 		return nil, err
 	}
-	crt, key, err := cert.GenerateSelfSignedCertKey(host, nil, nil)
+	p.server = &http.Server{Handler: handler, ErrorLog: handler.ErrorLog, ReadHeaderTimeout: time.Minute}
+	// A kubeconfig has a token sent over TLS only.
+	crt, key, err := cert.GenerateSelfSignedCertKey("127.0.0.1", nil, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -55,31 +47,38 @@ func (s *Stack) StartProxy(delay func() time.Duration) (*Proxy, error) {
 	if err != nil {
 		return nil, err
 	}
+	p.ca = crt
+	p.server.TLSConfig = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
 	listener, err := net.Listen("tcp", addresses[0])
 	if err != nil {
 		return nil, err
 	}
-	quiet := log.New(io.Discard, "", 0) // A watch that its client ends is no error.
-	p := &Proxy{stack: s, url: "https://" + addresses[0], ca: crt}
-	p.server = &http.Server{
-		Handler: &httputil.ReverseProxy{
-			Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(to) },
-			Transport:     transport,
-			FlushInterval: -1,
-			ErrorLog:      quiet,
-			ModifyResponse: func(resp *http.Response) error {
-				if resp.Request.URL.Query().Get("watch") == "true" {
-					resp.Body = newLate(resp.Request.Context(), resp.Body, delay)
-				}
-				return nil
-			},
-		},
-		TLSConfig:         &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12},
-		ReadHeaderTimeout: time.Minute,
-		ErrorLog:          quiet,
-	}
 	go func() { _ = p.server.ServeTLS(listener, "", "") }() // It ends with Stop.
 	return p, nil
+}
+
+// delayed returns what passes requests on to the API server of cfg, with the token that they bring.
+func delayed(cfg *rest.Config, delay func() time.Duration) (*httputil.ReverseProxy, error) {
+	to, err := url.Parse(cfg.Host)
+	if err != nil {
+		return nil, err
+	}
+	transport, err := rest.TransportFor(&rest.Config{Host: cfg.Host, TLSClientConfig: cfg.TLSClientConfig})
+	if err != nil {
+		return nil, err
+	}
+	return &httputil.ReverseProxy{
+		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(to) },
+		Transport:     transport,
+		FlushInterval: -1,
+		ErrorLog:      log.New(io.Discard, "", 0), // A watch that its client ends is no error.
+		ModifyResponse: func(resp *http.Response) error {
+			if resp.Request.URL.Query().Get("watch") == "true" {
+				resp.Body = newLate(resp.Request.Context(), resp.Body, delay)
+			}
+			return nil
+		},
+	}, nil
 }
 
 // Stop ends the Proxy. The processes behind it should have ended before.

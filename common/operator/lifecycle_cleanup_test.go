@@ -1,0 +1,412 @@
+package operator_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	kerrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/operator"
+	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/store/fake"
+)
+
+const (
+	never    = v1alpha1.CleanupNever
+	onDelete = v1alpha1.CleanupOnDelete
+)
+
+// TestCleanupMoves changes cleanupPolicy there and back. The ownerReference follows, and nothing else
+// changes, whatever becomes of the provider meanwhile.
+func TestCleanupMoves(t *testing.T) {
+	denied := &fake.Fault{Err: store.NewError(store.Denied, "not allowed")}
+	hanging := &fake.Fault{Hang: true}
+	cases := map[string]struct {
+		reason   string
+		flag     v1alpha1.CleanupPolicy
+		from, to v1alpha1.CleanupPolicy
+		fault    *fake.Fault
+		change   spec
+	}{
+		"ThereAndBack":     {"OnDelete has an owner, Never has none", onDelete, onDelete, never, nil, nil},
+		"BackAndThere":     {"the same from the other end", onDelete, never, onDelete, nil, nil},
+		"Denied":           {"the provider is not needed", onDelete, onDelete, never, denied, nil},
+		"DeniedBack":       {"the provider is not needed", onDelete, never, onDelete, denied, nil},
+		"Hanging":          {"the provider is not waited for", onDelete, onDelete, never, hanging, nil},
+		"HangingBack":      {"the provider is not waited for", onDelete, never, onDelete, hanging, nil},
+		"UnsetIsOnDelete":  {"unset is what the flag says", onDelete, "", never, nil, nil},
+		"UnsetIsNever":     {"unset is what the flag says", never, "", onDelete, nil, nil},
+		"UnsetEqualsFlag":  {"where nothing is to move, nothing moves", never, "", never, nil, nil},
+		"FlagDoesNotSpeak": {"the field wins over the flag", never, onDelete, never, nil, nil},
+		"OnChange":         {"it is no change that the provider is read for", onDelete, onDelete, never, nil, func(es *v1alpha1.ExternalSecret) { es.Spec.RefreshPolicy = v1alpha1.RefreshOnChange }},
+		"CreatedOnce":      {"what is read once moves, too", onDelete, onDelete, never, nil, func(es *v1alpha1.ExternalSecret) { es.Spec.RefreshPolicy = v1alpha1.RefreshCreatedOnce }},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			e := newEnv(t, withDefault(tc.flag))
+			e.backend.Put("db", []byte("x"))
+			change := []spec{into(v1alpha1.Target{CleanupPolicy: tc.from})}
+			if tc.change != nil {
+				change = append(change, tc.change)
+			}
+			es := e.synced("db", change...)
+			before := update(e, e.secret("db"), func(s *corev1.Secret) {
+				s.Data["foreign"], s.Labels["foreign"], s.Annotations["foreign"] = []byte("keep"), "keep", "keep"
+			})
+			e.wantStore("store", v1alpha1.ReasonStoreValid)
+			e.settle()
+			if tc.fault != nil {
+				defer e.backend.Inject(*tc.fault)()
+			}
+			e.backend.Reset()
+			for _, p := range []v1alpha1.CleanupPolicy{tc.to, tc.from} {
+				e.move(es, p, p == onDelete || p == "" && tc.flag == onDelete)
+			}
+			if diff := cmp.Diff(unowned(before), unowned(e.secret("db"))); diff != "" {
+				t.Errorf("%s: more than the owner changed: -before, +now:\n%s", tc.reason, diff)
+			}
+			calls := slices.DeleteFunc(e.backend.Calls(), func(r fake.Record) bool {
+				return len(r.Refs) == 1 && r.Refs[0].Key != "db" // What settled may be read once more.
+			})
+			if len(calls) != 0 {
+				t.Errorf("%s: the provider was called: %+v", tc.reason, calls)
+			}
+		})
+	}
+}
+
+// TestCleanupMovesOften changes cleanupPolicy of an object that was left alone since its first sync,
+// and again and again. No change of it is one that the provider is read for.
+func TestCleanupMovesOften(t *testing.T) {
+	for _, p := range []v1alpha1.RefreshPolicy{v1alpha1.RefreshPeriodic, v1alpha1.RefreshOnChange} {
+		t.Run(string(p), func(t *testing.T) {
+			e := newEnv(t)
+			e.backend.Put("db", []byte("x"))
+			es := e.synced("db", refreshes(p))
+			e.wantStore("store", v1alpha1.ReasonStoreValid)
+			e.backend.Reset()
+			for i := range 6 {
+				to := []v1alpha1.CleanupPolicy{never, onDelete, ""}[i%3]
+				e.move(es, to, to != never)
+				if n := e.backend.Count(); n > 0 {
+					t.Fatalf("change %d, to %q, had the provider called %d times", i+1, to, n)
+				}
+			}
+		})
+	}
+}
+
+// move changes cleanupPolicy and waits until it is in force.
+func (e *env) move(es *v1alpha1.ExternalSecret, p v1alpha1.CleanupPolicy, owned bool) {
+	e.Helper()
+	update(e, es, func(es *v1alpha1.ExternalSecret) { es.Spec.Target.CleanupPolicy = p })
+	e.promptly(fmt.Sprintf("cleanupPolicy %q in force", p), func() string {
+		if s := e.secret(es.Name); ownedBy(s, es) != owned || len(s.OwnerReferences) > 1 {
+			return fmt.Sprintf("owners under %q are %v", p, s.OwnerReferences)
+		}
+		if got := e.get(es.Name); got.Status.ObservedGeneration != got.Generation {
+			return fmt.Sprintf("observedGeneration is %d of %d", got.Status.ObservedGeneration, got.Generation)
+		}
+		return ""
+	})
+	e.wantReady(es.Name, v1alpha1.ReasonSecretSynced)
+}
+
+// unowned returns what a move of the ownerReference leaves as it is. The mark tells the generation.
+func unowned(s *corev1.Secret) *corev1.Secret {
+	s = s.DeepCopy()
+	s.OwnerReferences, s.ManagedFields, s.ResourceVersion = nil, nil, ""
+	for k := range s.Annotations {
+		if strings.HasPrefix(k, v1alpha1.MarkAnnotationPrefix) {
+			delete(s.Annotations, k)
+		}
+	}
+	return s
+}
+
+// TestCleanupMovesWhileFailing changes cleanupPolicy of an object that is not in step.
+func TestCleanupMovesWhileFailing(t *testing.T) {
+	cases := map[string]struct {
+		why  string
+		fail func(e *env)
+	}{
+		"Denied": {"it is held back after a failure", func(e *env) {
+			e.backend.Inject(fake.Fault{Err: store.NewError(store.Denied, "not allowed")})
+			update(e, e.get("db"), request("1"))
+			e.wantReady("db", v1alpha1.ReasonSecretSyncedError)
+		}},
+		"Gone": {"it waits for a person", func(e *env) {
+			e.backend.Delete("db")
+			update(e, e.get("db"), request("1"))
+			e.wantReady("db", v1alpha1.ReasonSecretSyncedError)
+		}},
+		"Hanging": {"a read is under way", func(e *env) {
+			e.backend.Inject(fake.Fault{Hang: true})
+			n := e.backend.Reads()
+			update(e, e.get("db"), request("1"))
+			if err := e.backend.Wait(e.ctx, n+1, fake.CallGetBatch); err != nil {
+				e.Fatal(err)
+			}
+		}},
+		"StoreGone": {"its store does not exist", func(e *env) {
+			e.delete(e.store("store", "main"))
+			update(e, e.get("db"), request("1"))
+			e.wantReady("db", v1alpha1.ReasonStoreNotFound)
+		}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			e := newEnv(t)
+			e.backend.Put("db", []byte("x"))
+			es := e.synced("db")
+			e.wantStore("store", v1alpha1.ReasonStoreValid)
+			tc.fail(e)
+			for _, p := range []v1alpha1.CleanupPolicy{never, onDelete} {
+				update(e, es, func(es *v1alpha1.ExternalSecret) { es.Spec.Target.CleanupPolicy = p })
+				e.promptly(tc.why+", cleanupPolicy "+string(p), func() string {
+					if s := e.secret("db"); ownedBy(s, es) != (p == onDelete) || string(s.Data["value"]) != "x" {
+						return fmt.Sprintf("%s: owners under %s are %v", tc.why, p, s.OwnerReferences)
+					}
+					return ""
+				})
+			}
+		})
+	}
+}
+
+// TestCleanupMovesAtStart changes cleanupPolicy while the operator is away and the provider, too.
+func TestCleanupMovesAtStart(t *testing.T) {
+	for from, to := range map[v1alpha1.CleanupPolicy]v1alpha1.CleanupPolicy{never: onDelete, onDelete: never} {
+		t.Run(string(from)+"To"+string(to), func(t *testing.T) {
+			e := newEnv(t)
+			e.backend.Put("db", []byte("x"))
+			es := e.synced("db", into(v1alpha1.Target{CleanupPolicy: from}))
+			before := e.secret("db")
+			e.stop()
+			e.backend.Inject(fake.Fault{Hang: true})
+			update(e, es, into(v1alpha1.Target{CleanupPolicy: to}))
+			e.start()
+			e.promptly("after the start the owner moved", func() string {
+				if s := e.secret("db"); ownedBy(s, es) != (to == onDelete) {
+					return fmt.Sprintf("owners are %v", s.OwnerReferences)
+				}
+				return ""
+			})
+			if diff := cmp.Diff(unowned(before), unowned(e.secret("db"))); diff != "" {
+				t.Errorf("more than the owner changed: -before, +now:\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestCleanupFlag restarts the operator with the other value of its flag: objects that leave
+// cleanupPolicy unset follow, others stay as they are.
+func TestCleanupFlag(t *testing.T) {
+	e := newEnv(t, withDefault(onDelete))
+	const n = 5
+	objects := map[string]*v1alpha1.ExternalSecret{}
+	for i := range n {
+		for prefix, p := range map[string]v1alpha1.CleanupPolicy{"unset": "", "never": never, "ondelete": onDelete} {
+			name := fmt.Sprintf("%s-%d", prefix, i)
+			e.backend.Put(name, []byte("x"))
+			objects[name] = e.externalSecret(name, into(v1alpha1.Target{CleanupPolicy: p}))
+			e.create(objects[name])
+		}
+	}
+	for name := range objects {
+		e.wantReady(name, v1alpha1.ReasonSecretSynced)
+	}
+	for _, flag := range []v1alpha1.CleanupPolicy{never, onDelete} {
+		e.stop()
+		before := map[string]*corev1.Secret{}
+		for name := range objects {
+			before[name] = e.secret(name)
+		}
+		e.backend.Reset()
+		e.flags = []func(*operator.Flags){withDefault(flag)}
+		e.start()
+		e.promptly("after the restart with "+string(flag)+" all that is unset moved", func() string {
+			for name, es := range objects {
+				if s := e.secret(name); strings.HasPrefix(name, "unset") && ownedBy(s, es) != (flag == onDelete) {
+					return fmt.Sprintf("owners of %s are %v", name, s.OwnerReferences)
+				}
+			}
+			return ""
+		})
+		e.settle()
+		for name := range objects {
+			if got := e.backend.ReadsOf(name); got != 0 {
+				t.Errorf("%s was read %d times for a flag", name, got)
+			}
+			if strings.HasPrefix(name, "unset") {
+				if diff := cmp.Diff(unowned(before[name]), unowned(e.secret(name))); diff != "" {
+					t.Errorf("more than the owner of %s changed: -before, +now:\n%s", name, diff)
+				}
+				continue
+			}
+			// A refresh shows that the operator has looked at it since.
+			e.refresh(name)
+			e.wantUnchanged(before[name])
+		}
+	}
+}
+
+// TestDeletion deletes ExternalSecrets of every policy, over Secrets that they made and such that
+// were there before. The collector takes what is owned; the rest stays byte for byte.
+func TestDeletion(t *testing.T) {
+	objects := map[string]struct {
+		reason string
+		target v1alpha1.Target
+		// there is true if the Secret existed before, with a key of somebody else.
+		there bool
+		kept  func(flag v1alpha1.CleanupPolicy) bool
+	}{
+		"ondelete":       {"the collector takes it", v1alpha1.Target{CleanupPolicy: onDelete}, false, no},
+		"adopted":        {"adoption is for good and ill: foreign keys go with it", v1alpha1.Target{CleanupPolicy: onDelete}, true, no},
+		"never":          {"it stays", v1alpha1.Target{CleanupPolicy: never}, false, yes},
+		"never-adopted":  {"it stays", v1alpha1.Target{CleanupPolicy: never}, true, yes},
+		"unset":          {"the flag decides", v1alpha1.Target{}, false, isNever},
+		"unset-adopted":  {"the flag decides", v1alpha1.Target{}, true, isNever},
+		"frozen":         {"immutable protects from no collector", v1alpha1.Target{CleanupPolicy: onDelete, Immutable: true}, false, no},
+		"frozen-never":   {"it stays", v1alpha1.Target{CleanupPolicy: never, Immutable: true}, false, yes},
+		"orphan":         {"it has no owner", v1alpha1.Target{CreationPolicy: v1alpha1.CreateOrphan}, false, yes},
+		"merge":          {"own keys stay, too", v1alpha1.Target{CreationPolicy: v1alpha1.CreateMerge}, true, yes},
+		"createormerge":  {"it has no owner", v1alpha1.Target{CreationPolicy: v1alpha1.CreateCreateOrMerge}, false, yes},
+		"delete-policy":  {"deletionPolicy is about the provider only", v1alpha1.Target{CleanupPolicy: never, DeletionPolicy: v1alpha1.DeletionDelete}, false, yes},
+		"none":           {"it wrote nothing", v1alpha1.Target{CreationPolicy: v1alpha1.CreateNone}, true, yes},
+		"orphan-adopted": {"it has no owner", v1alpha1.Target{CreationPolicy: v1alpha1.CreateOrphan}, true, yes},
+	}
+	for _, flag := range []v1alpha1.CleanupPolicy{onDelete, never} {
+		t.Run(string(flag), func(t *testing.T) {
+			e := newEnv(t, withDefault(flag))
+			for name, o := range objects {
+				e.backend.Put(name, []byte("x"))
+				if o.there {
+					e.plain(name, "foreign", "keep")
+				}
+				e.create(e.externalSecret(name, into(o.target)))
+			}
+			before := map[string]*corev1.Secret{}
+			for name := range objects {
+				e.wantReady(name, v1alpha1.ReasonSecretSynced)
+				before[name] = e.secret(name)
+			}
+			for name := range objects {
+				e.delete(e.get(name))
+			}
+			for name, o := range objects {
+				if o.kept(flag) {
+					continue
+				}
+				e.eventually(func() string {
+					if e.secret(name) != nil {
+						return o.reason + ": the Secret " + name + " is still there"
+					}
+					return ""
+				})
+			}
+			e.settle()
+			for name, o := range objects {
+				if o.kept(flag) {
+					e.wantUnchanged(before[name])
+					// Nobody minds it any more.
+					before[name] = update(e, e.secret(name), func(s *corev1.Secret) {
+						if s.Immutable == nil {
+							s.Data["value"] = []byte("mine now")
+						}
+					})
+				}
+			}
+			e.settle()
+			e.stop()
+			e.start()
+			e.settle()
+			for name, o := range objects {
+				if o.kept(flag) {
+					e.wantUnchanged(before[name])
+				}
+			}
+		})
+	}
+}
+
+// TestCascade deletes an owner in the ways that kubectl offers.
+func TestCascade(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		how    metav1.DeletionPropagation
+		kept   bool
+	}{
+		"Background": {"the default", metav1.DeletePropagationBackground, false},
+		"Foreground": {"the Secret holds nothing up", metav1.DeletePropagationForeground, false},
+		"Orphan":     {"a person keeps the Secret of an owner", metav1.DeletePropagationOrphan, true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			e := newEnv(t)
+			e.backend.Put("db", []byte("x"))
+			es := e.synced("db", into(v1alpha1.Target{CleanupPolicy: onDelete}))
+			before := e.secret("db")
+			if err := api.Delete(e.ctx, es, client.PropagationPolicy(tc.how)); err != nil {
+				t.Fatal(err)
+			}
+			e.eventually(func() string {
+				if err := api.Get(e.ctx, client.ObjectKeyFromObject(es), es); !kerrors.IsNotFound(err) {
+					return fmt.Sprintf("the ExternalSecret is still there: %v", err)
+				}
+				return ""
+			})
+			if !tc.kept {
+				e.wantData("db", nil)
+				return
+			}
+			e.settle()
+			now := e.secret("db")
+			if now == nil || len(now.OwnerReferences) > 0 {
+				t.Fatalf("%s: the Secret is %v", tc.reason, now)
+			}
+			if diff := cmp.Diff(unowned(before), unowned(now)); diff != "" {
+				t.Errorf("%s: -before, +now:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// TestSuspendedStays changes policies, and the Secret, of a suspended object. It is left alone until it
+// goes on.
+func TestSuspendedStays(t *testing.T) {
+	e := newEnv(t)
+	e.backend.Put("db", []byte("x"))
+	es := e.synced("db", into(v1alpha1.Target{CleanupPolicy: onDelete}))
+	update(e, es, func(es *v1alpha1.ExternalSecret) { es.Spec.Suspend = true })
+	e.wantReady("db", v1alpha1.ReasonSuspended)
+	update(e, es, func(es *v1alpha1.ExternalSecret) { es.Spec.Target.CleanupPolicy = never })
+	e.wantReady("db", v1alpha1.ReasonSuspended)
+	edited := update(e, e.secret("db"), func(s *corev1.Secret) { s.Data["value"] = []byte("edited") })
+	e.settle()
+	e.stop()
+	e.start()
+	e.settle()
+	e.wantUnchanged(edited)
+	e.delete(edited)
+	e.settle()
+	e.wantData("db", nil)
+
+	update(e, es, func(es *v1alpha1.ExternalSecret) { es.Spec.Suspend = false })
+	e.wantData("db", holds("value", "x"))
+	e.wantReady("db", v1alpha1.ReasonSecretSynced)
+	if s := e.secret("db"); ownedBy(s, es) {
+		t.Error("the Secret has an owner")
+	}
+}
+
+func yes(v1alpha1.CleanupPolicy) bool          { return true }
+func no(v1alpha1.CleanupPolicy) bool           { return false }
+func isNever(flag v1alpha1.CleanupPolicy) bool { return flag == never }
