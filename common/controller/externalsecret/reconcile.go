@@ -235,8 +235,10 @@ func (p *pass) due() policy.Why {
 	}
 	ready := meta.FindStatusCondition(p.seen.Conditions, v1alpha1.ConditionReady)
 	failing := ready != nil && ready.Status == metav1.ConditionFalse
-	switch reason := p.reason(); {
-	case p.yields, reason == v1alpha1.ReasonSecretMissing, reason == v1alpha1.ReasonConflict && p.obj.fight.Wait(now) > 0:
+	switch {
+	case p.yields,
+		p.reason() == v1alpha1.ReasonSecretMissing && p.es.Spec.Target.CreationPolicy == v1alpha1.CreateMerge,
+		p.reason() == v1alpha1.ReasonConflict && p.obj.fight.Wait(now) > 0:
 		failing = false // The provider is not the cause.
 	}
 	return policy.RefreshDue(policy.RefreshInput{
