@@ -16,6 +16,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/operator"
 	"github.com/direct-secrets/direct-secrets/common/store"
 	"github.com/direct-secrets/direct-secrets/common/store/fake"
+	"github.com/direct-secrets/direct-secrets/common/target"
 )
 
 const (
@@ -374,6 +375,45 @@ func TestCascade(t *testing.T) {
 			}
 			if diff := cmp.Diff(unowned(before), unowned(now)); diff != "" {
 				t.Errorf("%s: -before, +now:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// TestReplaced deletes an object and makes it again at once, as tools do that replace. Under OnDelete the
+// collector takes the Secret and it comes back; under Never it stays. In the end it is the new object's.
+func TestReplaced(t *testing.T) {
+	for _, p := range []v1alpha1.CleanupPolicy{onDelete, never} {
+		t.Run(string(p), func(t *testing.T) {
+			e := newEnv(t)
+			e.backend.Put("db", []byte("x"))
+			es := e.synced("db", into(v1alpha1.Target{CleanupPolicy: p}))
+			before := e.secret("db")
+			for range 5 {
+				e.delete(es)
+				es = e.externalSecret("db", into(v1alpha1.Target{CleanupPolicy: p}))
+				e.create(es)
+			}
+			is := func() string {
+				s := e.secret("db")
+				switch {
+				case s == nil:
+					return "the Secret does not exist"
+				case ownedBy(s, es) != (p == onDelete), len(s.OwnerReferences) > 1:
+					return fmt.Sprintf("owners are %v", s.OwnerReferences)
+				case target.Marks(s.Annotations)["db"].UID != es.UID:
+					return "the mark is not that of the new object"
+				}
+				return cmp.Diff(holds("value", "x"), e.dataOf("db"))
+			}
+			e.eventually(is)
+			e.wantReady("db", v1alpha1.ReasonSecretSynced)
+			e.settle()
+			if wrong := is(); wrong != "" {
+				t.Error(wrong)
+			}
+			if now := e.secret("db"); p == never && now.UID != before.UID {
+				t.Error("it is another Secret")
 			}
 		})
 	}

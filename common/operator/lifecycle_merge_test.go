@@ -239,6 +239,48 @@ func TestMergeHandOver(t *testing.T) {
 	}
 }
 
+// TestMergeQueue has several wait for one key. When it is freed one of them takes it, and the others wait
+// on; nobody oscillates.
+func TestMergeQueue(t *testing.T) {
+	e := newEnv(t)
+	e.plain("shared", "foreign", "keep")
+	e.backend.Put("holder", []byte("holder"))
+	holder := e.synced("holder", mergesInto("shared"), fills("a", "holder"))
+	waiting := map[string]bool{"w1": true, "w2": true, "w3": true, "w4": true}
+	for name := range waiting {
+		e.backend.Put(name, []byte(name))
+		e.create(e.externalSecret(name, mergesInto("shared"), fills("a", name), every("1s")))
+	}
+	for name := range waiting {
+		e.wantReady(name, v1alpha1.ReasonConflict)
+	}
+	e.delete(holder)
+	for len(waiting) > 0 {
+		var taken string
+		e.eventually(func() string {
+			var synced, conflict []string
+			for name := range waiting {
+				switch e.ready(name) {
+				case v1alpha1.ReasonSecretSynced:
+					synced = append(synced, name)
+				case v1alpha1.ReasonConflict:
+					conflict = append(conflict, name)
+				}
+			}
+			if len(synced) != 1 || len(synced)+len(conflict) != len(waiting) {
+				return fmt.Sprintf("in step are %v, in conflict %v, of %d", synced, conflict, len(waiting))
+			}
+			taken = synced[0]
+			return cmp.Diff(holds("foreign", "keep", "a", taken), e.dataOf("shared"))
+		})
+		before := e.secret("shared")
+		e.settle()
+		e.wantUnchanged(before)
+		delete(waiting, taken)
+		e.delete(e.get(taken))
+	}
+}
+
 // TestMergeOutlivesOwner has the collector take the Secret of an owner, into which another merged.
 func TestMergeOutlivesOwner(t *testing.T) {
 	e := newEnv(t)
