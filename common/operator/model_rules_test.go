@@ -200,7 +200,7 @@ func (m *model) due() bool {
 }
 
 // look is what the operator does when it looks at the object.
-func (m *model) look() {
+func (m *model) look() { //nolint:gocyclo // One case for each state of the object.
 	if !m.alive || !m.running || !m.woken {
 		return
 	}
@@ -421,7 +421,6 @@ func (m *model) edit(next modelSpec) {
 
 func (s modelSpec) equal(o modelSpec) bool {
 	entries := slices.Equal(s.entries, o.entries)
-	s.entries, o.entries = nil, nil
 	return entries && s.creation == o.creation && s.deletion == o.deletion && s.cleanup == o.cleanup &&
 		s.refresh == o.refresh && s.interval == o.interval && s.immutable == o.immutable &&
 		s.suspend == o.suspend && s.target == o.target

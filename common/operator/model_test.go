@@ -319,7 +319,7 @@ func (r *modelRun) expect(step string, missing func() string) {
 }
 
 // status returns what the status of the ExternalSecret does not say yet.
-func (r *modelRun) status() string {
+func (r *modelRun) status() string { //nolint:gocyclo // One case for each thing that can be missing.
 	es := r.rec.objects[r.name]
 	switch {
 	case !r.m.alive && es != nil:
@@ -389,7 +389,7 @@ func (r *modelRun) fail(step, what string) {
 	if !r.failed {
 		r.failed = true
 		r.halt.Store(true)
-		r.T.Logf("%s fails, this is how it came to it:\n%s", step, all)
+		r.Logf("%s fails, this is how it came to it:\n%s", step, all)
 	}
 	r.rt.Log(all)
 	// Without names and values, so that rapid sees that it is the same failure again.
@@ -413,10 +413,10 @@ func (r *modelRun) clear() {
 		}
 		return ""
 	}); wrong != "" {
-		r.T.Error(wrong)
+		r.Error(wrong)
 	}
 	if err := api.DeleteAllOf(ctx, &corev1.Secret{}, client.InNamespace(r.ns)); err != nil {
-		r.T.Error(err)
+		r.Error(err)
 	}
 	if wrong := r.rec.wait(func() string {
 		if len(r.rec.secrets) > 0 {
@@ -424,7 +424,7 @@ func (r *modelRun) clear() {
 		}
 		return ""
 	}); wrong != "" {
-		r.T.Error(wrong)
+		r.Error(wrong)
 	}
 	r.rec.take()
 }

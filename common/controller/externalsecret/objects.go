@@ -37,6 +37,8 @@ type object struct {
 	status     *v1alpha1.ExternalSecretStatus
 	statusSeen string
 	secret     *metav1.PartialObjectMetadata
+	// event is the name and the resourceVersion of the last Secret of which an event came.
+	event struct{ name, version string }
 }
 
 // attempt identifies what a person asked for.
@@ -209,6 +211,10 @@ func (o *object) latestSecretLocked(cached *metav1.PartialObjectMetadata, name s
 func (o *object) wroteSecret(m *metav1.PartialObjectMetadata) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	if o.event.name == m.Name && older(m.ResourceVersion, o.event.version) {
+		o.secret = nil // What came after our write is known before the write's answer, and maybe gone since.
+		return
+	}
 	o.secret = m
 }
 
@@ -217,6 +223,9 @@ func (o *object) wroteSecret(m *metav1.PartialObjectMetadata) {
 func (o *object) sawSecret(m metav1.Object, deleted bool) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	if o.event.name != m.GetName() || !older(m.GetResourceVersion(), o.event.version) {
+		o.event.name, o.event.version = m.GetName(), m.GetResourceVersion()
+	}
 	if o.secret == nil || o.secret.Name != m.GetName() {
 		return false
 	}
