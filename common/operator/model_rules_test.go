@@ -1,5 +1,3 @@
-//go:build model
-
 package operator_test
 
 import (
@@ -58,6 +56,8 @@ type model struct {
 	// rehashed is true if it serves a change of the metadata.
 	rehashed bool
 	wrote    map[string]bool
+	// between is called where the operator writes in the midst of a look.
+	between func()
 }
 
 // modelSpec is what a person asks for.
@@ -228,13 +228,15 @@ func (m *model) look() { //nolint:gocyclo // One case for each state of the obje
 		// The owner follows the spec at once, whatever the provider says.
 		s.owner, s.mark.policy, s.mark.edits = m.owner(), m.spec.policy(), m.edits
 		m.wrote[m.spec.target] = true
+		m.between()
 	}
 	switch {
 	case m.spec.creation == v1alpha1.CreateMerge && s == nil:
 		m.fail(v1alpha1.ReasonSecretMissing, "")
 	case s == nil || s.mark.life == 0 && m.spec.creation != v1alpha1.CreateMerge:
 		// Nobody has told the operator of a Secret that was made in the place of its own.
-		atOnce := m.spec.creation != v1alpha1.CreateOrphan && m.reason != v1alpha1.ReasonSecretDeleted
+		onPurpose := m.reason == v1alpha1.ReasonSecretDeleted && m.spec.deletion == v1alpha1.DeletionDelete
+		atOnce := m.spec.creation != v1alpha1.CreateOrphan && !onPurpose
 		if atOnce || m.due() {
 			m.revert()
 			return

@@ -1,5 +1,3 @@
-//go:build model
-
 package operator_test
 
 import (
@@ -96,7 +94,7 @@ func (r *modelRun) value(of string) string {
 // hurry asks for a refresh if the operator is about to try again by itself, so that the moment at
 // which it finds what has changed is known.
 func (r *modelRun) hurry() string {
-	if !r.m.retrying || !r.m.running {
+	if !r.m.retrying || !r.m.running || r.m.woken {
 		return ""
 	}
 	return ", " + r.refresh()
@@ -107,7 +105,7 @@ func (r *modelRun) put() string {
 	v := r.value(e)
 	r.m.remotes[e] = v
 	r.backend.Put(r.remote(e), []byte(v))
-	return v + r.hurry()
+	return v
 }
 
 func (r *modelRun) canRemove() bool { return len(r.m.remotes) > 0 }
@@ -116,7 +114,7 @@ func (r *modelRun) remove() string {
 	e := modelPick(r, "remote", sortedKeys(r.m.remotes)...)
 	delete(r.m.remotes, e)
 	r.backend.Delete(r.remote(e))
-	return e + r.hurry()
+	return e
 }
 
 func (r *modelRun) canFault() bool { return len(r.m.faults) < len(modelRemotes) }
@@ -137,7 +135,7 @@ func (r *modelRun) fault() string {
 	r.m.faults[e] = class
 	r.throttled = r.throttled || class == store.Throttled
 	r.heals[e] = r.backend.Inject(f)
-	return fmt.Sprintf("%s of %s", class, e) + r.hurry()
+	return fmt.Sprintf("%s of %s", class, e)
 }
 
 func (r *modelRun) canHeal() bool { return len(r.m.faults) > 0 }
@@ -150,7 +148,7 @@ func (r *modelRun) heal() string {
 		r.m.woken = true
 		return e + ", and it comes back by itself"
 	}
-	return e + r.hurry()
+	return e
 }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

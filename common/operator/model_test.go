@@ -1,5 +1,3 @@
-//go:build model
-
 package operator_test
 
 import (
@@ -241,6 +239,7 @@ func (w *modelWorker) sequence(rt *rapid.T) int {
 			remotes: map[string]string{}, faults: map[string]store.Class{}, secrets: map[string]*modelSecret{},
 		},
 	}
+	r.m.between = func() { r.scenes = append(r.scenes, r.scene()) }
 	r.storeLabel = target.StoreLabel(fakev1.Group, "FakeStore", w.ns, r.name)
 	defer r.clear()
 	r.must(api.Create(w.ctx, w.store(r.name, "main")))
@@ -293,10 +292,11 @@ func (r *modelRun) step(s modelStep) {
 	r.backend.Reset()
 
 	what := s.do(r)
+	what += r.hurry()
 	r.scenes = append(r.scenes, r.scene())
 	r.m.look()
 	r.scenes = append(r.scenes, r.scene())
-	r.trace = append(r.trace, fmt.Sprintf("%3d. %s: %s -> %s", len(r.trace), s.name, what, r.m.reason))
+	r.trace = append(r.trace, fmt.Sprintf("%3d. %s %s: %s -> %s", len(r.trace), time.Now().Format("05.000"), s.name, what, r.m.reason))
 	r.expect(s.name, func() string {
 		for _, f := range []func() string{r.mirror, r.status, r.looked} {
 			if wrong := f(); wrong != "" {
@@ -387,7 +387,7 @@ func (r *modelRun) fail(step, what string) {
 		}
 		return ""
 	})
-	all := fmt.Sprintf("%s\n%s\nthe model: %s\nthe ExternalSecret: %s", strings.Join(r.trace, "\n"), what, r.m, es)
+	all := fmt.Sprintf("%s\n%s\nthe model: %s\nthe ExternalSecret: %s\ncalls: %+v", strings.Join(r.trace, "\n"), what, r.m, es, r.backend.Calls())
 	if !r.failed {
 		r.failed = true
 		r.halt.Store(true)

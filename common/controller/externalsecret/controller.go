@@ -211,25 +211,27 @@ func (r *Reconciler) enqueueAwaiting(namespace string) {
 // secretEvents brings an object back when its target changed, but not for the echo of its own
 // write.
 func (r *Reconciler) secretEvents() handler.EventHandler {
-	on := func(s client.Object, deleted bool) {
-		for name := range target.Marks(s.GetAnnotations()) {
-			key := types.NamespacedName{Namespace: s.GetNamespace(), Name: name}
+	// was is the version before, which may have had a mark that is no more.
+	on := func(was, is client.Object, deleted bool) {
+		names := map[string]bool{}
+		for _, s := range []client.Object{was, is} {
+			for name := range target.Marks(s.GetAnnotations()) {
+				names[name] = true
+			}
+		}
+		for name := range names {
+			key := types.NamespacedName{Namespace: is.GetNamespace(), Name: name}
 			obj := r.objects.peek(key)
-			if obj == nil || obj.sawSecret(s, deleted) {
+			if obj == nil || obj.sawSecret(is, deleted) {
 				continue
 			}
 			r.enqueue(key, queue.High)
 		}
 	}
 	return handler.Funcs{
-		CreateFunc: func(_ context.Context, e event.CreateEvent, _ requests) { on(e.Object, false) },
-		UpdateFunc: func(_ context.Context, e event.UpdateEvent, _ requests) {
-			on(e.ObjectNew, false)
-			if len(e.ObjectNew.GetAnnotations()) < len(e.ObjectOld.GetAnnotations()) {
-				on(e.ObjectOld, false) // A mark was removed.
-			}
-		},
-		DeleteFunc: func(_ context.Context, e event.DeleteEvent, _ requests) { on(e.Object, true) },
+		CreateFunc: func(_ context.Context, e event.CreateEvent, _ requests) { on(e.Object, e.Object, false) },
+		UpdateFunc: func(_ context.Context, e event.UpdateEvent, _ requests) { on(e.ObjectOld, e.ObjectNew, false) },
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, _ requests) { on(e.Object, e.Object, true) },
 	}
 }
 

@@ -2,6 +2,7 @@ package externalsecret
 
 import (
 	"sync/atomic"
+	"time"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/fetch"
@@ -12,18 +13,20 @@ import (
 // reading is a read under way for one object: a ticket for each store.
 type reading struct {
 	attempt attempt
+	// at is when it was asked for.
+	at      time.Time
 	tickets map[v1alpha1.StoreRef]*fetch.Ticket
 	missing atomic.Int32
 }
 
 // read asks every store of the plan for its secrets. done is called when all have answered, and told
 // whether one of them failed.
-func read(a attempt, p render.Plan, loaders map[v1alpha1.StoreRef]*fetch.Loader, u fetch.Urgency, done func(failed bool)) *reading {
+func read(a attempt, at time.Time, p render.Plan, loaders map[v1alpha1.StoreRef]*fetch.Loader, u fetch.Urgency, done func(failed bool)) *reading {
 	refs := map[v1alpha1.StoreRef][]store.Ref{}
 	for _, s := range p.Sources {
 		refs[s.Store] = append(refs[s.Store], s.Ref)
 	}
-	r := &reading{attempt: a, tickets: make(map[v1alpha1.StoreRef]*fetch.Ticket, len(refs))}
+	r := &reading{attempt: a, at: at, tickets: make(map[v1alpha1.StoreRef]*fetch.Ticket, len(refs))}
 	// One more than there are stores, so that done does not run before the tickets are kept.
 	r.missing.Store(int32(len(refs)) + 1)
 	arrived := func() {

@@ -190,8 +190,9 @@ func (p *pass) consult(ctx context.Context) (reconcile.Result, error) {
 	return p.refresh(ctx)
 }
 
-// look decides by what the caches show, and notes why the provider is due. Where absence in the cache
-// is no news, because the Secret may be somebody else's, the API server is asked.
+// look decides by what the caches show, and notes why the provider is due. Where the Secret may be
+// somebody else's the API server is asked: absence in the cache is no news then, and what a watch by
+// name has shown may be newer than the cache.
 func (p *pass) look() (policy.Decision, metav1.Object, error) {
 	secret, err := p.cached()
 	if err != nil {
@@ -203,13 +204,11 @@ func (p *pass) look() (policy.Decision, metav1.Object, error) {
 		return policy.Decide(p.self(p.why), p.observe(secret), nil)
 	}
 	decision := decide()
-	if secret == nil && (decision.Action == policy.Missing || p.reason() == v1alpha1.ReasonConflict) {
+	if p.reason() == v1alpha1.ReasonConflict || decision.Action == policy.Missing {
 		if secret, err = p.peek(); err != nil {
 			return policy.Decision{}, nil, err
 		}
-		if secret != nil {
-			decision = decide()
-		}
+		decision = decide()
 	}
 	return decision, secret, nil
 }
@@ -317,7 +316,8 @@ func (p *pass) refresh(ctx context.Context) (reconcile.Result, error) {
 			return reconcile.Result{}, nil // Its answer enqueues the object.
 		}
 		p.obj.fetch = nil
-		return p.render(ctx, values)
+		out, err := render.Render(p.es, p.plan, values)
+		return p.write(ctx, answer{out: out, err: err, at: f.at})
 	}
 	if wait > 0 {
 		return later(wait), nil
@@ -346,7 +346,7 @@ func (p *pass) refresh(ctx context.Context) (reconcile.Result, error) {
 		}
 		p.enqueue(key, priority-1)
 	}
-	f := read(a, p.plan, loaders, urgency, done)
+	f := read(a, p.opts.Now(), p.plan, loaders, urgency, done)
 	p.obj.fetch = f
 	f.start(done)
 	return reconcile.Result{}, nil
@@ -415,25 +415,16 @@ func held(s store.Object) *metav1.Condition {
 	return c
 }
 
-// render goes on with the values that were read.
-func (p *pass) render(ctx context.Context, values render.Values) (reconcile.Result, error) {
-	out, err := render.Render(p.es, p.plan, values)
-	return p.write(ctx, answer{out: out, err: err})
-}
-
 // succeed notes that the target is as the answer of the provider wants it, and plans the next
 // refresh.
-func (p *pass) succeed(ctx context.Context, out render.Output, e effect) (reconcile.Result, error) {
+func (p *pass) succeed(ctx context.Context, a answer, e effect) (reconcile.Result, error) {
 	p.backoff.Forget(p.request())
-	now := p.opts.Now()
 	p.obj.next, p.obj.yielded = time.Time{}, e.yielded
-	var wait time.Duration
 	if policy.Periodic(p.es.Spec.RefreshPolicy, p.plan.Interval) {
-		wait = policy.Jitter(p.plan.Interval, p.opts.Random())
-		p.obj.next = now.Add(wait)
+		p.obj.next = a.at.Add(policy.Jitter(p.plan.Interval, p.opts.Random()))
 	}
-	v := p.verdict(out, e)
-	p.next.Sources = out.Sources
+	v := p.verdict(a.out, e)
+	p.next.Sources = a.out.Sources
 	p.next.Binding = nil
 	if p.es.Spec.Target.CreationPolicy != v1alpha1.CreateNone && !e.absent {
 		p.next.Binding = &v1alpha1.Binding{Name: p.plan.Target}
@@ -441,11 +432,11 @@ func (p *pass) succeed(ctx context.Context, out render.Output, e effect) (reconc
 	p.next.ObservedMetadataHash = metadataHash(p.es)
 	p.next.ObservedRefreshRequest = p.es.Annotations[v1alpha1.RefreshRequestAnnotation]
 	conclude(p.next, p.es.Generation, v)
-	refreshed(p.next, p.seen, now, p.obj.next)
+	refreshed(p.next, p.seen, a.at, p.obj.next)
 	if len(e.yielded) > 0 {
-		return p.awaitUntil(ctx, v, e.version, wait)
+		return p.awaitUntil(ctx, v, e.version, p.remaining())
 	}
-	return p.done(ctx, v, wait)
+	return p.done(ctx, v, p.remaining())
 }
 
 // verdict says what has come of an answer.
@@ -542,10 +533,18 @@ func (p *pass) idle() reconcile.Result {
 	if p.yields {
 		return later(policy.Jitter(holdInterval, p.opts.Random()))
 	}
-	if p.obj.next.IsZero() {
-		return reconcile.Result{}
+	if wait := p.remaining(); wait > 0 {
+		return later(wait)
 	}
-	return later(max(p.obj.next.Sub(p.opts.Now()), time.Millisecond))
+	return reconcile.Result{}
+}
+
+// remaining is the time until the next periodic refresh; 0 if there is none.
+func (p *pass) remaining() time.Duration {
+	if p.obj.next.IsZero() {
+		return 0
+	}
+	return max(p.obj.next.Sub(p.opts.Now()), time.Millisecond)
 }
 
 func (p *pass) suspended() verdict {

@@ -87,7 +87,8 @@ func conclude(st *v1alpha1.ExternalSecretStatus, generation int64, v verdict) {
 
 // patchStatus writes a status if it differs from the one that was seen. It is a merge patch guarded
 // by the resourceVersion; if somebody else wrote meanwhile, the object is read live and the status,
-// and only the status, is tried again.
+// and only the status, is tried again. What was found for a spec that is no longer the one is not
+// written: it could cover what is known of the present one already.
 func (r *Reconciler) patchStatus(ctx context.Context, es *v1alpha1.ExternalSecret, obj *object, next *v1alpha1.ExternalSecretStatus) error {
 	before := obj.latest(es)
 	if equality.Semantic.DeepEqual(before, next) {
@@ -113,8 +114,8 @@ func (r *Reconciler) patchStatus(ctx context.Context, es *v1alpha1.ExternalSecre
 		if err := r.client.Get(ctx, client.ObjectKeyFromObject(es), live); err != nil {
 			return errors.Wrap(client.IgnoreNotFound(err), "cannot read the ExternalSecret")
 		}
-		if live.UID != es.UID {
-			return nil
+		if live.UID != es.UID || live.Generation != es.Generation {
+			return nil // The event of that change brings the object back.
 		}
 		base, version = &live.Status, live.ResourceVersion
 	}

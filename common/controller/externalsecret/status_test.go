@@ -232,6 +232,8 @@ func TestPatchStatus(t *testing.T) {
 		}
 		return es
 	}
+	changed := live("")
+	changed.Generation = 3
 	event := []string{"Warning InvalidSpec m"}
 
 	cases := map[string]struct {
@@ -244,6 +246,7 @@ func TestPatchStatus(t *testing.T) {
 		"Conflict":       {"If somebody else wrote, the object is read live, and only the status is tried again: what differs from there.", args{next: next, answers: []error{conflict, nil}, live: live("")}, want{Patches: []string{body("5", full), body("9", `{"conditions":[{"lastTransitionTime":null,"message":"m","reason":"InvalidSpec","status":"False","type":"Ready"}]}`)}, Events: event}},
 		"ConflictTwice":  {"And again.", args{next: next, answers: []error{conflict, conflict, nil}, live: live("")}, want{Patches: []string{body("5", full), body("9", `{"conditions":[{"lastTransitionTime":null,"message":"m","reason":"InvalidSpec","status":"False","type":"Ready"}]}`), body("9", `{"conditions":[{"lastTransitionTime":null,"message":"m","reason":"InvalidSpec","status":"False","type":"Ready"}]}`)}, Events: event}},
 		"ConflictOther":  {"The status of another incarnation is not ours to write.", args{next: next, answers: []error{conflict}, live: live("other")}, want{Patches: []string{body("5", full)}}},
+		"ConflictSpec":   {"What was found for a spec that has changed does not cover what was found for the new one.", args{next: next, answers: []error{conflict}, live: changed}, want{Patches: []string{body("5", full)}}},
 		"ConflictGone":   {"An object that is gone needs no status.", args{next: next, answers: []error{conflict}, getErr: gone}, want{Patches: []string{body("5", full)}}},
 		"ConflictUnread": {"If it cannot be read, that is an error.", args{next: next, answers: []error{conflict}, getErr: errBoom}, want{Patches: []string{body("5", full)}, Err: errBoom}},
 		"Gone":           {"An object that is gone needs no status.", args{next: next, answers: []error{gone}}, want{Patches: []string{body("5", full)}}},

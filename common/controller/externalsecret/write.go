@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 	corev1 "k8s.io/api/core/v1"
@@ -42,6 +43,8 @@ func (e *awaitError) Error() string { return e.verdict.message }
 type answer struct {
 	out render.Output
 	err error
+	// at is when it was asked.
+	at time.Time
 }
 
 // effect is what a pass found or did.
@@ -92,7 +95,7 @@ func (p *pass) self(due policy.Why) policy.Self {
 		UID: p.es.UID, Generation: p.es.Generation,
 		Creation: t.CreationPolicy, Deletion: t.DeletionPolicy,
 		Owns: p.owns(), Immutable: t.Immutable,
-		Absent: p.reason() == v1alpha1.ReasonSecretDeleted,
+		Absent: p.reason() == v1alpha1.ReasonSecretDeleted && t.DeletionPolicy == v1alpha1.DeletionDelete,
 		Yields: p.yields,
 		Due:    due,
 	}
@@ -153,7 +156,8 @@ func (p *pass) act(ctx context.Context, a answer) (effect, error) {
 	decision, d, yielded = p.judge(secret, a)
 	switch decision.Action {
 	case policy.Nothing, policy.Keep:
-		if live != nil && decision.Action == policy.Nothing {
+		// Of a Secret without our mark no event would tell that it is gone again.
+		if live != nil && decision.Action == policy.Nothing && target.Marks(live.Annotations)[p.es.Name].UID != "" {
 			p.remember(live)
 		}
 	case policy.Create:
@@ -209,7 +213,7 @@ func (p *pass) write(ctx context.Context, a answer) (reconcile.Result, error) {
 	case e.kept:
 		return p.retry(ctx, readFailed(a.out.Gone), 0)
 	}
-	return p.succeed(ctx, a.out, e)
+	return p.succeed(ctx, a, e)
 }
 
 // failure turns an error of a write into a verdict, or has the loop look again.
