@@ -49,6 +49,8 @@ type Target struct {
 	Rival string
 	// Intact is true if this object's fields are those that its mark records.
 	Intact bool
+	// Watched is true if the Secret carries the label by which this module watches it.
+	Watched bool
 	// Holds is true if this object holds keys of data.
 	Holds bool
 	// Sealed is true if this object, or the one of that name before it, made the Secret immutable.
@@ -210,7 +212,7 @@ func sealed(self Self, t Target) Decision {
 	switch {
 	case !self.Immutable:
 		return Decision{Action: Refuse, Message: "the Secret was made immutable and cannot become mutable again, as spec.target.immutable asks; delete the Secret, it is created again"}
-	case !self.wrote(t) || self.moved(t):
+	case !self.wrote(t) || self.moved(t) || !t.Watched:
 		return Decision{Action: Own, Fence: true}
 	}
 	return Decision{Action: Nothing}

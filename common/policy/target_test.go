@@ -151,8 +151,9 @@ func unread() *table[Action] {
 		"Moved":                 {"The ownerReference comes and goes at once and without reading the provider, whether or not it is due.", scene{creation: writes, target: moved}, Own},
 
 		"Sealed":          {"What is immutable is never rewritten, and reading stops, also if a refresh is asked for.", scene{creation: writes, target: "sealed", immutable: yes}, Nothing},
-		"SealedTakenBack": {"An immutable Secret cannot become mutable again.", scene{creation: writes, target: "sealed", immutable: no}, Refuse},
+		"SealedTakenBack": {"An immutable Secret cannot become mutable again.", scene{creation: writes, target: "sealed|sealed, no label", immutable: no}, Refuse},
 		"SealedMoved":     {"The ownerReference of an immutable Secret can be changed.", scene{creation: writes, target: "sealed and moved"}, Own},
+		"SealedUnlabeled": {"Without the label nobody would see that it is deleted.", scene{creation: writes, target: "sealed, no label", immutable: yes}, Own},
 	}}
 }
 
@@ -178,7 +179,8 @@ func answered() *table[Decision] {
 		"Terminating":     {"A Secret that is being deleted must go before it can come back.", scene{creation: writes, target: "terminating"}, is(Wait)},
 		"Sealed":          {"What is immutable is never rewritten, whatever the provider says.", scene{creation: writes, target: "sealed", immutable: yes}, is(Nothing)},
 		"SealedMoved":     {"Its ownerReference can be changed.", scene{creation: writes, target: "sealed and moved", immutable: yes}, is(Own)},
-		"SealedTakenBack": {"It cannot become mutable again.", scene{creation: writes, target: "sealed|sealed and moved", immutable: no}, is(Refuse)},
+		"SealedUnlabeled": {"Its label can be written.", scene{creation: writes, target: "sealed, no label", immutable: yes}, is(Own)},
+		"SealedTakenBack": {"It cannot become mutable again.", scene{creation: writes, target: "sealed|sealed and moved|sealed, no label", immutable: no}, is(Refuse)},
 
 		"Failed":       {"Denied, throttled, timeout, 5xx and a batch with one failed entry change nothing, under every policy.", scene{creation: writes, target: open, answer: failure}, is(Keep)},
 		"FailedShared": {"Nor in the Secrets of others.", scene{creation: "Orphan|Merge|CreateOrMerge", target: "rival", answer: failure}, is(Keep)},
@@ -250,11 +252,11 @@ func targets(creation v1alpha1.CreationPolicy, owns bool) map[string]Target {
 		before = ""
 	}
 	ours := Target{
-		Exists: true, Owned: owns, Intact: true, Holds: true,
+		Exists: true, Owned: owns, Intact: true, Watched: true, Holds: true,
 		Mark: Mark{Name: "db", UID: "uid-me", Generation: 3, Policy: spelled, Created: true, Hash: "h", Fields: "f"},
 	}
 	dead := Target{
-		Exists: true, Intact: true, Holds: true,
+		Exists: true, Intact: true, Watched: true, Holds: true,
 		Mark: Mark{Name: "db", UID: "uid-dead", Generation: 2, Policy: spelled, Created: true, Hash: "h", Fields: "f"},
 	}
 	with := func(t Target, change func(t *Target)) Target {
@@ -287,6 +289,7 @@ func targets(creation v1alpha1.CreationPolicy, owns bool) map[string]Target {
 		"terminating":       with(ours, func(t *Target) { t.Terminating = true }),
 		"sealed":            with(ours, func(t *Target) { t.Sealed = true }),
 		"sealed and moved":  with(ours, func(t *Target) { t.Sealed, t.Owned = true, !owns }),
+		"sealed, no label":  with(ours, func(t *Target) { t.Sealed, t.Intact, t.Watched = true, false, false }),
 	}
 }
 
@@ -463,7 +466,7 @@ func TestLifecycle(t *testing.T) {
 	for name, n := range wrong {
 		t.Errorf("%s: %d combinations are wrong", name, n)
 	}
-	if want := 36 * 23 * 9 * 25 * 2; combinations != want {
+	if want := 36 * 24 * 9 * 25 * 2; combinations != want {
 		t.Errorf("%d combinations were tried, want %d", combinations, want)
 	}
 }
@@ -508,8 +511,9 @@ func (c combination) written(d Decision) (Self, Target) {
 			Name: "db", UID: self.UID, Generation: self.Generation, Policy: self.Creation,
 			Created: t.Mark.Created || d.Action == Create, Hash: c.reading.Hash, Fields: c.reading.Fields,
 		}
-		t.Exists, t.Owned, t.Intact, t.Holds, t.Sealed = true, self.Owns, true, c.reading.Keys > 0, self.Immutable
+		t.Exists, t.Owned, t.Intact, t.Holds, t.Sealed, t.Watched = true, self.Owns, true, c.reading.Keys > 0, self.Immutable, true
 	case Own:
+		t.Watched = true
 		t.Owned, t.Mark.UID, t.Mark.Policy, t.Mark.Generation = self.Owns, self.UID, self.Creation, self.Generation
 	case Delete:
 		t = Target{}
@@ -599,7 +603,7 @@ func TestDecideFence(t *testing.T) {
 	owner, orphan, other := Self{Owns: true}, Self{Creation: v1alpha1.CreateOrphan}, Self{Creation: v1alpha1.CreateCreateOrMerge}
 	same, changed, gone := &Reading{Values: 2, Keys: 2, Hash: "h", Fields: "f"}, &Reading{Values: 2, Keys: 2, Hash: "i", Fields: "f"}, &Reading{Gone: true}
 	ours := func(m Mark) Target {
-		return Target{Exists: true, Owned: true, Intact: true, Holds: true, Mark: m}
+		return Target{Exists: true, Owned: true, Intact: true, Watched: true, Holds: true, Mark: m}
 	}
 	deletes := owner
 	deletes.Deletion = v1alpha1.DeletionDelete
@@ -620,13 +624,13 @@ func TestDecideFence(t *testing.T) {
 		"NoOwner":          {"Who adopts may be gone, with or without ownerReference.", orphan, Target{Exists: true}, same, Decision{Action: Apply, Fence: true}},
 		"Own":              {"What moves the ownerReference is fenced.", Self{}, ours(marked("uid-me", 3)), nil, Decision{Action: Own, Fence: true}},
 		"OwnAnswered":      {"Also after reading.", Self{}, ours(marked("uid-me", 3)), same, Decision{Action: Own, Fence: true}},
-		"OwnPolicy":        {"Also if only the mark changes.", other, Target{Exists: true, Intact: true, Mark: func() Mark { m := marked("uid-me", 3); m.Policy = v1alpha1.CreateMerge; return m }()}, nil, Decision{Action: Own, Fence: true}},
+		"OwnPolicy":        {"Also if only the mark changes.", other, Target{Exists: true, Intact: true, Watched: true, Mark: func() Mark { m := marked("uid-me", 3); m.Policy = v1alpha1.CreateMerge; return m }()}, nil, Decision{Action: Own, Fence: true}},
 		"Delete":           {"A deletion cannot be undone.", deletes, ours(marked("uid-me", 3)), gone, Decision{Action: Delete, Fence: true, Absent: true}},
 		"Create":           {"The object may be gone, and its Secret collected with it.", owner, Target{}, same, Decision{Action: Create, Fence: true}},
 		"CreateNothing":    {"What creates nothing is not fenced.", Self{Deletion: v1alpha1.DeletionDelete}, Target{}, gone, Decision{Action: Nothing, Absent: true}},
 		"KeepOtherUID":     {"What keeps all is not fenced.", owner, ours(lower), gone, Decision{Action: Keep}},
 		"YieldOtherUID":    {"What yields is not fenced.", owner, Target{Exists: true, Mark: lower, Foreign: &metav1.OwnerReference{Kind: "Database"}}, same, Decision{Action: Yield}},
-		"SealedByNamesake": {"Who takes over an immutable Secret marks it, and leaves the data.", Self{Immutable: true}, Target{Exists: true, Intact: true, Holds: true, Sealed: true, Mark: lower}, nil, Decision{Action: Own, Fence: true}},
+		"SealedByNamesake": {"Who takes over an immutable Secret marks it, and leaves the data.", Self{Immutable: true}, Target{Exists: true, Intact: true, Watched: true, Holds: true, Sealed: true, Mark: lower}, nil, Decision{Action: Own, Fence: true}},
 		"SealedUnmarked":   {"One whose mark somebody removed is marked again.", Self{Immutable: true}, Target{Exists: true, Holds: true, Sealed: true}, same, Decision{Action: Own, Fence: true}},
 	})
 }
@@ -646,11 +650,11 @@ func TestDecideFlags(t *testing.T) {
 	}
 	mark := marked("uid-me", 3)
 	ours := func(p v1alpha1.CreationPolicy) Target {
-		return Target{Exists: true, Intact: true, Holds: true, Mark: with(mark, p)}
+		return Target{Exists: true, Intact: true, Watched: true, Holds: true, Mark: with(mark, p)}
 	}
-	emptied := Target{Exists: true, Intact: true, Others: true, Mark: Mark{Name: "db", UID: "uid-me", Generation: 3, Policy: v1alpha1.CreateMerge, Hash: "none", Fields: "none"}}
+	emptied := Target{Exists: true, Intact: true, Watched: true, Others: true, Mark: Mark{Name: "db", UID: "uid-me", Generation: 3, Policy: v1alpha1.CreateMerge, Hash: "none", Fields: "none"}}
 	rival := func(m Mark) Target {
-		return Target{Exists: true, Intact: true, Others: true, Mark: m, Rival: "other"}
+		return Target{Exists: true, Intact: true, Watched: true, Others: true, Mark: m, Rival: "other"}
 	}
 
 	held := &Reading{Values: 2, Hash: "none", Fields: "none"}
@@ -715,7 +719,7 @@ func TestDecideSays(t *testing.T) {
 		"NotController": {"An owner that says it controls nothing is an owner.", Self{}, Target{Exists: true, Foreign: &metav1.OwnerReference{Kind: "Database", Name: "other", Controller: &not}}, Yield, []string{"owned by Database", `"other"`, "choose another spec.target.name"}},
 		"Rival":         {"The message names the rival and the fix.", Self{}, Target{Exists: true, Rival: "other"}, Yield, []string{`ExternalSecret "other"`, "choose another spec.target.name"}},
 		"Missing":       {"The message says who waits for what.", Self{Creation: v1alpha1.CreateMerge}, Target{}, Missing, []string{"does not exist", "creationPolicy Merge", "until somebody creates it"}},
-		"Refuse":        {"The message names the field and the fix.", Self{}, Target{Exists: true, Intact: true, Sealed: true, Mark: marked("uid-me", 3)}, Refuse, []string{"spec.target.immutable", "delete the Secret", "created again"}},
+		"Refuse":        {"The message names the field and the fix.", Self{}, Target{Exists: true, Intact: true, Watched: true, Sealed: true, Mark: marked("uid-me", 3)}, Refuse, []string{"spec.target.immutable", "delete the Secret", "created again"}},
 		"Wait":          {"The message says what is waited for.", Self{}, Target{Exists: true, Terminating: true}, Wait, []string{"being deleted"}},
 		"Absent":        {"The message says why the provider is read.", Self{}, Target{}, Read, []string{"does not exist"}},
 		"Drifted":       {"The message says why the provider is read.", Self{}, Target{Exists: true, Mark: marked("uid-me", 3)}, Read, []string{"changed"}},
@@ -741,7 +745,7 @@ func TestDecideSays(t *testing.T) {
 func TestLeave(t *testing.T) {
 	owns, never := Self{Owns: true}, Self{}
 	mark := marked("uid-me", 3)
-	owned := Target{Exists: true, Owned: true, Intact: true, Holds: true, Mark: mark}
+	owned := Target{Exists: true, Owned: true, Intact: true, Watched: true, Holds: true, Mark: mark}
 	change := func(change func(t *Target)) Target {
 		t := owned
 		change(&t)

@@ -47,8 +47,9 @@ func Observe(s metav1.Object, self Identity, census Census) policy.Target {
 		Mark:        marks[self.Name],
 		Holds:       len(held.Data) > 0,
 		Sealed:      held.Immutable,
+		Watched:     s.GetLabels()[ManagedLabel(self.Module)] == "true",
 	}
-	t.Intact = t.Mark.Fields == held.Hash() && s.GetLabels()[ManagedLabel(self.Module)] == "true"
+	t.Intact = t.Mark.Fields == held.Hash() && t.Watched
 	t.Owned, t.Foreign = owners(s.GetOwnerReferences(), self, t.Mark, census)
 	for name, m := range marks {
 		if self.Exclusive && name != self.Name && (t.Rival == "" || name < t.Rival) && census.Writes(name, m.UID, s.GetName()) {

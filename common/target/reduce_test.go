@@ -27,14 +27,14 @@ func TestReduce(t *testing.T) {
 			reason: "After our POST.",
 			do:     func(e *env, o object) { e.writes(o.wants("db", "a", "1")) },
 			want: func(o object) policy.Target {
-				return policy.Target{Exists: true, Mark: created(o.wants("db", "a", "1")).Mark, Intact: true, Holds: true}
+				return policy.Target{Exists: true, Watched: true, Mark: created(o.wants("db", "a", "1")).Mark, Intact: true, Holds: true}
 			},
 		},
 		"Owned": {
 			reason: "The controller is kept.",
 			do:     func(e *env, o object) { e.writes(owned(o.wants("db", "a", "1"), o.reference(true))) },
 			want: func(o object) policy.Target {
-				return policy.Target{Exists: true, Mark: created(o.wants("db", "a", "1")).Mark, Intact: true, Holds: true, Owned: true}
+				return policy.Target{Exists: true, Watched: true, Mark: created(o.wants("db", "a", "1")).Mark, Intact: true, Holds: true, Owned: true}
 			},
 		},
 		"ForeignOwner": {
@@ -60,7 +60,7 @@ func TestReduce(t *testing.T) {
 				e.updates("db", "kubectl", setData("a", "x"))
 			},
 			want: func(o object) policy.Target {
-				return policy.Target{Exists: true, Mark: created(o.wants("db", "a", "1")).Mark}
+				return policy.Target{Exists: true, Watched: true, Mark: created(o.wants("db", "a", "1")).Mark}
 			},
 		},
 		"DriftedInPart": {
@@ -70,7 +70,7 @@ func TestReduce(t *testing.T) {
 				e.updates("db", "kubectl", setData("a", "x"))
 			},
 			want: func(o object) policy.Target {
-				return policy.Target{Exists: true, Mark: created(o.wants("db", "a", "1", "b", "1")).Mark, Holds: true}
+				return policy.Target{Exists: true, Watched: true, Mark: created(o.wants("db", "a", "1", "b", "1")).Mark, Holds: true}
 			},
 		},
 		"LabelChanged": {
@@ -89,14 +89,14 @@ func TestReduce(t *testing.T) {
 				e.writes(o.wants("db", "a", "1"))
 				e.updates("db", "kubectl", func(s *corev1.Secret) { s.Annotations = nil })
 			},
-			want: func(object) policy.Target { return policy.Target{Exists: true, Holds: true} },
+			want: func(object) policy.Target { return policy.Target{Exists: true, Watched: true, Holds: true} },
 		},
 		"Sealed": {
 			reason: "That we made it immutable is kept.",
 			do:     func(e *env, o object) { e.writes(immutable(o.wants("db", "a", "1"))) },
 			alone:  true,
 			want: func(o object) policy.Target {
-				return policy.Target{Exists: true, Mark: created(immutable(o.wants("db", "a", "1"))).Mark, Intact: true, Holds: true, Sealed: true}
+				return policy.Target{Exists: true, Watched: true, Mark: created(immutable(o.wants("db", "a", "1"))).Mark, Intact: true, Holds: true, Sealed: true}
 			},
 		},
 		"SealedByTheOneBefore": {
@@ -107,7 +107,7 @@ func TestReduce(t *testing.T) {
 			alone: true,
 			want: func(o object) policy.Target {
 				mark := created(immutable(object{e: o.e, name: o.name, uid: "dead"}.wants("db", "a", "1"))).Mark
-				return policy.Target{Exists: true, Mark: mark, Intact: true, Holds: true, Sealed: true}
+				return policy.Target{Exists: true, Watched: true, Mark: mark, Intact: true, Holds: true, Sealed: true}
 			},
 		},
 		"SealedByAPerson": {
@@ -118,7 +118,7 @@ func TestReduce(t *testing.T) {
 			},
 			alone: true,
 			want: func(o object) policy.Target {
-				return policy.Target{Exists: true, Mark: created(o.wants("db", "a", "1")).Mark, Intact: true, Holds: true}
+				return policy.Target{Exists: true, Watched: true, Mark: created(o.wants("db", "a", "1")).Mark, Intact: true, Holds: true}
 			},
 		},
 		"SealedByAnother": {
@@ -129,7 +129,7 @@ func TestReduce(t *testing.T) {
 			},
 			census: census{writes: func(string, types.UID, string) bool { return false }},
 			want: func(o object) policy.Target {
-				return policy.Target{Exists: true, Mark: created(o.wants("db", "a", "1")).Mark, Intact: true, Holds: true}
+				return policy.Target{Exists: true, Watched: true, Mark: created(o.wants("db", "a", "1")).Mark, Intact: true, Holds: true}
 			},
 		},
 		"SealedByBoth": {
@@ -141,7 +141,7 @@ func TestReduce(t *testing.T) {
 			},
 			alone: true,
 			want: func(o object) policy.Target {
-				return policy.Target{Exists: true, Mark: immutable(o.wants("db", "a", "1")).Mark, Intact: true, Holds: true, Sealed: true}
+				return policy.Target{Exists: true, Watched: true, Mark: immutable(o.wants("db", "a", "1")).Mark, Intact: true, Holds: true, Sealed: true}
 			},
 		},
 		"Rivals": {
@@ -152,13 +152,13 @@ func TestReduce(t *testing.T) {
 				}
 			},
 			census: census{writes: func(name string, _ types.UID, _ string) bool { return name != "x" }},
-			want:   func(object) policy.Target { return policy.Target{Exists: true, Rival: "y"} },
+			want:   func(object) policy.Target { return policy.Target{Exists: true, Watched: true, Rival: "y"} },
 		},
 		"Dead": {
 			reason: "The mark of one that is gone never blocks.",
 			do:     func(e *env, _ object) { e.writes(e.object("x").wants("db", "a", "1")) },
 			census: census{writes: func(string, types.UID, string) bool { return false }},
-			want:   func(object) policy.Target { return policy.Target{Exists: true} },
+			want:   func(object) policy.Target { return policy.Target{Exists: true, Watched: true} },
 		},
 		"Terminating": {
 			reason: "A Secret that is being deleted says so.",
@@ -167,7 +167,7 @@ func TestReduce(t *testing.T) {
 				e.writes(o.wants("db"))
 			},
 			want: func(o object) policy.Target {
-				return policy.Target{Exists: true, Terminating: true, Mark: o.wants("db").Mark, Intact: true}
+				return policy.Target{Exists: true, Watched: true, Terminating: true, Mark: o.wants("db").Mark, Intact: true}
 			},
 		},
 		"Foreign": {

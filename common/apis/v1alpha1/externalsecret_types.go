@@ -442,7 +442,7 @@ type PartStatus struct {
 const (
 	// ConditionReady is True while the Secret is as the spec asks.
 	ConditionReady = "Ready"
-	// ConditionReconciling is True while a change of the spec is not yet in force.
+	// ConditionReconciling is True while something failed and is tried again.
 	ConditionReconciling = "Reconciling"
 	// ConditionStalled is True when only a change by a person can help.
 	ConditionStalled = "Stalled"

@@ -50,15 +50,26 @@ func (p *pass) contest(secret metav1.Object) target.Contest {
 		names[target.Manager(name)] = name
 	}
 	return target.Contest{
-		Dead: func(manager string) bool {
+		Dead: once(func(manager string) bool {
 			name, ok := p.nameOf(manager, names)
 			return ok && !p.find(name, func(es *v1alpha1.ExternalSecret) bool { return writes(es, secret.GetName()) })
-		},
-		Older: func(manager string) bool {
+		}),
+		Older: once(func(manager string) bool {
 			name, ok := p.nameOf(manager, names)
 			return ok && p.find(name, func(es *v1alpha1.ExternalSecret) bool { return olderThan(es, p.es) })
-		},
+		}),
 		Gone: func(owner metav1.OwnerReference) bool { return !p.Lives(owner.Name, owner.UID) },
+	}
+}
+
+// once remembers the answers of f: it is asked for each key, and may read live.
+func once(f func(string) bool) func(string) bool {
+	known := map[string]bool{}
+	return func(s string) bool {
+		if _, ok := known[s]; !ok {
+			known[s] = f(s)
+		}
+		return known[s]
 	}
 }
 
@@ -82,7 +93,7 @@ func (p *pass) nameOf(manager string, byMark map[string]string) (string, bool) {
 			return list.Items[i].Name, true
 		}
 	}
-	return name, true
+	return name, target.Manager(name) == manager
 }
 
 // olderThan reports whether a was made before b; of two made in the same second that with the

@@ -269,7 +269,9 @@ func (r *Reconciler) release(ctx context.Context, k route, s client.Object) {
 		if !k.Cluster && es.Namespace != s.GetNamespace() {
 			continue
 		}
-		if !meta.IsStatusConditionTrue(es.Status.Conditions, v1alpha1.ConditionReady) {
+		// What this operator has not looked at came from one of another class.
+		unknown := r.objects.peek(client.ObjectKeyFromObject(es)) == nil
+		if unknown || !meta.IsStatusConditionTrue(es.Status.Conditions, v1alpha1.ConditionReady) {
 			waiting = append(waiting, es)
 		}
 	}

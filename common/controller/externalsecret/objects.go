@@ -29,22 +29,32 @@ type object struct {
 	generation int64
 	// created is the uid of the Secret that an object of this name created.
 	created types.UID
-	// yielded are the keys that other ExternalSecrets hold.
-	yielded []string
-	fight   policy.Fight
+	// yielded are the keys that other ExternalSecrets hold; yieldsAll is true if it wants no others.
+	yielded   []string
+	yieldsAll bool
+	// misses counts the passes in a row under which the world has moved on.
+	misses int
+	fight  policy.Fight
 
 	// What this process wrote last, until the caches show it.
 	status     *v1alpha1.ExternalSecretStatus
 	statusSeen string
 	secret     *metav1.PartialObjectMetadata
-	// event is the name and the resourceVersion of the last Secret of which an event came.
-	event struct{ name, version string }
+	secretAt   time.Time
+	// events holds, by name, the resourceVersions of the Secrets of which an event came last.
+	events map[string]string
 }
+
+// overlaid is how long a Secret that we wrote is believed to be there while the cache has none. A watch
+// that was interrupted may never show a Secret that came and went meanwhile.
+const overlaid = time.Minute
 
 // attempt identifies what a person asked for.
 type attempt struct {
 	generation int64
-	request    string
+	// metadata is the hash of the labels and annotations.
+	metadata string
+	request  string
 }
 
 type objects struct {
@@ -201,7 +211,8 @@ func (o *object) latestSecretLocked(cached *metav1.PartialObjectMetadata, name s
 	if o.secret == nil || o.secret.Name != name {
 		return cached
 	}
-	if cached != nil && !older(cached.ResourceVersion, o.secret.ResourceVersion) {
+	known := cached != nil && !older(cached.ResourceVersion, o.secret.ResourceVersion)
+	if known || (cached == nil && time.Since(o.secretAt) > overlaid) {
 		o.secret = nil
 		return cached
 	}
@@ -211,11 +222,11 @@ func (o *object) latestSecretLocked(cached *metav1.PartialObjectMetadata, name s
 func (o *object) wroteSecret(m *metav1.PartialObjectMetadata) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.event.name == m.Name && older(m.ResourceVersion, o.event.version) {
+	if last, ok := o.events[m.Name]; ok && older(m.ResourceVersion, last) {
 		o.secret = nil // What came after our write is known before the write's answer, and maybe gone since.
 		return
 	}
-	o.secret = m
+	o.secret, o.secretAt = m, time.Now()
 }
 
 // sawSecret is told of every event of a target and reports whether it is only the echo of our own
@@ -223,8 +234,11 @@ func (o *object) wroteSecret(m *metav1.PartialObjectMetadata) {
 func (o *object) sawSecret(m metav1.Object, deleted bool) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.event.name != m.GetName() || !older(m.GetResourceVersion(), o.event.version) {
-		o.event.name, o.event.version = m.GetName(), m.GetResourceVersion()
+	if last, ok := o.events[m.GetName()]; !ok || !older(m.GetResourceVersion(), last) {
+		if o.events == nil {
+			o.events = map[string]string{}
+		}
+		o.events[m.GetName()] = m.GetResourceVersion()
 	}
 	if o.secret == nil || o.secret.Name != m.GetName() {
 		return false

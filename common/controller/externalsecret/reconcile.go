@@ -66,7 +66,7 @@ type pass struct {
 	seen *v1alpha1.ExternalSecretStatus
 	next *v1alpha1.ExternalSecretStatus
 	why  policy.Why
-	// yields is true while other ExternalSecrets still hold the keys that this one wants.
+	// yields is true while other ExternalSecrets still hold keys that this one wants.
 	yields bool
 	// lost is true if the target is not as this object left it.
 	lost bool
@@ -139,7 +139,13 @@ func (p *pass) run(ctx context.Context) (reconcile.Result, error) {
 
 	decision, secret, err := p.look()
 	if err == nil && decision.Action == policy.Own {
+		// If this generation has had it as it shall be, somebody else has changed it.
+		p.lost = p.observe(secret).Mark.Generation == p.es.Generation
+		if wait := p.obj.fight.Wait(p.opts.Now()); p.lost && wait > 0 {
+			return p.fighting(ctx, wait)
+		}
 		if err = p.own(ctx); err == nil {
+			p.lost = false
 			decision, secret, err = p.look()
 		}
 		if err != nil {
@@ -166,10 +172,13 @@ func (p *pass) run(ctx context.Context) (reconcile.Result, error) {
 	if p.why != policy.NotDue {
 		// It is immutable, so reading has stopped.
 		p.next.ObservedMetadataHash, p.next.ObservedRefreshRequest = metadataHash(p.es), p.es.Annotations[v1alpha1.RefreshRequestAnnotation]
-		p.next.NextRefreshTime = nil
+		p.next.NextRefreshTime, p.next.Binding = nil, &v1alpha1.Binding{Name: p.plan.Target}
 		return p.done(ctx, synced("the Secret is in step; it is immutable, and so the provider is not read"), 0)
 	}
 	if p.seen.ObservedGeneration != p.es.Generation {
+		if p.obj.next.IsZero() {
+			p.next.NextRefreshTime = nil
+		}
 		return p.done(ctx, p.standing(), p.idle().RequeueAfter) // What changed asks for nothing more.
 	}
 	return p.idle(), nil
@@ -190,9 +199,9 @@ func (p *pass) consult(ctx context.Context) (reconcile.Result, error) {
 	return p.refresh(ctx)
 }
 
-// look decides by what the caches show, and notes why the provider is due. Where the Secret may be
-// somebody else's the API server is asked: absence in the cache is no news then, and what a watch by
-// name has shown may be newer than the cache.
+// look decides by what the caches show, and notes why the provider is due. The API server is asked
+// where the Secret may be somebody else's, so that a watch by name may have shown more than the cache
+// has, and where the cache lacks a Secret that there was: it may have lost its label only.
 func (p *pass) look() (policy.Decision, metav1.Object, error) {
 	secret, err := p.cached()
 	if err != nil {
@@ -204,7 +213,10 @@ func (p *pass) look() (policy.Decision, metav1.Object, error) {
 		return policy.Decide(p.self(p.why), p.observe(secret), nil)
 	}
 	decision := decide()
-	if p.reason() == v1alpha1.ReasonConflict || decision.Action == policy.Missing {
+	others := p.reason() == v1alpha1.ReasonConflict || decision.Action == policy.Missing ||
+		decision.Action == policy.Yield || decision.Action == policy.Refuse || decision.Action == policy.Wait
+	lost := secret == nil && p.seen.Binding != nil && p.seen.Binding.Name == p.plan.Target
+	if others || lost {
 		if secret, err = p.peek(); err != nil {
 			return policy.Decision{}, nil, err
 		}
@@ -229,7 +241,10 @@ func (p *pass) stillYields(secret metav1.Object) bool {
 // due says why the provider is to be read.
 func (p *pass) due() policy.Why {
 	now := p.opts.Now()
-	if p.obj.next.IsZero() && policy.Periodic(p.es.Spec.RefreshPolicy, p.plan.Interval) {
+	switch {
+	case !policy.Periodic(p.es.Spec.RefreshPolicy, p.plan.Interval):
+		p.obj.next = time.Time{} // It may have been periodic before.
+	case p.obj.next.IsZero():
 		p.obj.next = p.resume(now)
 	}
 	ready := meta.FindStatusCondition(p.seen.Conditions, v1alpha1.ConditionReady)
@@ -305,7 +320,10 @@ func (p *pass) resume(now time.Time) time.Time {
 // refresh reads the provider, and goes on when it has answered. A worker never waits for it: the
 // first call asks, and a later one, after the answer has come, finds it here.
 func (p *pass) refresh(ctx context.Context) (reconcile.Result, error) {
-	a := attempt{generation: p.es.Generation, request: p.es.Annotations[v1alpha1.RefreshRequestAnnotation]}
+	a := attempt{
+		generation: p.es.Generation, metadata: metadataHash(p.es),
+		request: p.es.Annotations[v1alpha1.RefreshRequestAnnotation],
+	}
 	wait, again := p.obj.begin(a)
 	if !again {
 		p.backoff.Forget(p.request())
@@ -369,7 +387,7 @@ func (p *pass) urgency() (fetch.Urgency, int) {
 }
 
 // stores returns the Loader of every store of the plan. Otherwise it returns a verdict, or nothing
-// at all if an operator of another class serves one of them.
+// at all if an operator of another class serves the object by now.
 func (p *pass) stores(ctx context.Context) (map[v1alpha1.StoreRef]*fetch.Loader, *verdict, error) {
 	loaders := map[v1alpha1.StoreRef]*fetch.Loader{}
 	for _, ref := range p.plan.Stores() {
@@ -390,8 +408,12 @@ func (p *pass) stores(ctx context.Context) (map[v1alpha1.StoreRef]*fetch.Loader,
 			v := failed(v1alpha1.ReasonStoreNotFound, fmt.Sprintf("%s %q does not exist; create it or correct the reference", ref.Kind, k.key(ref.Name, p.es.Namespace)))
 			return nil, &v, nil
 		}
-		if s.StoreSpec().Controller != p.opts.ControllerClass {
-			return nil, nil, nil
+		if class := s.StoreSpec().Controller; class != p.opts.ControllerClass {
+			if ref == *render.LeadingStore(p.es) {
+				return nil, nil, nil
+			}
+			v := stalled(v1alpha1.ReasonInvalidSpec, fmt.Sprintf("%s %q is of controller class %q, and the first store is of class %q; name stores of one class", ref.Kind, ref.Name, class, p.opts.ControllerClass))
+			return nil, &v, nil
 		}
 		if c := held(s); c != nil {
 			v := failed(v1alpha1.ReasonStoreNotReady, fmt.Sprintf("%s %q is not ready: %s: %s", ref.Kind, ref.Name, c.Reason, c.Message))
@@ -419,7 +441,7 @@ func held(s store.Object) *metav1.Condition {
 // refresh.
 func (p *pass) succeed(ctx context.Context, a answer, e effect) (reconcile.Result, error) {
 	p.backoff.Forget(p.request())
-	p.obj.next, p.obj.yielded = time.Time{}, e.yielded
+	p.obj.next, p.obj.yielded, p.obj.yieldsAll, p.obj.misses = time.Time{}, e.yielded, e.yieldsAll, 0
 	if policy.Periodic(p.es.Spec.RefreshPolicy, p.plan.Interval) {
 		p.obj.next = a.at.Add(policy.Jitter(p.plan.Interval, p.opts.Random()))
 	}
@@ -568,4 +590,13 @@ func later(d time.Duration) reconcile.Result {
 // soon comes back when the world has moved on under a write.
 func soon() reconcile.Result {
 	return reconcile.Result{RequeueAfter: 20*time.Millisecond + rand.N(80*time.Millisecond)}
+}
+
+// again is soon, but later each time: who is behind the API server for long would read the provider
+// again and again. The event that is missing brings the object back at once.
+func (p *pass) again() reconcile.Result {
+	res := soon()
+	res.RequeueAfter <<= min(p.obj.misses, 6)
+	p.obj.misses++
+	return res
 }

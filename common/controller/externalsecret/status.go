@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
@@ -61,7 +62,7 @@ func readFailed(err error) verdict {
 // the loop tries again, Stalled where only a person can help, neither while all is well.
 func conclude(st *v1alpha1.ExternalSecretStatus, generation int64, v verdict) {
 	if len(v.message) > maxMessage {
-		v.message = v.message[:maxMessage-3] + "..."
+		v.message = strings.ToValidUTF8(v.message[:maxMessage-3], "") + "..."
 	}
 	st.ObservedGeneration = generation
 	set := func(t string, status metav1.ConditionStatus, reason, message string) {

@@ -22,12 +22,12 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/target"
 )
 
-var (
-	// errMoved means that the world is not as it was when the pass began; look again.
-	errMoved = errors.New("the objects have changed meanwhile")
-	// errWait means that the Secret must go before it can come back.
-	errWait = errors.New("waiting")
-)
+// errMoved means that the world is not as it was when the pass began; look again.
+var errMoved = errors.New("the objects have changed meanwhile")
+
+// maxTries is how often a write is decided anew, with the same answer of the provider, when somebody
+// else has written in between.
+const maxTries = 5
 
 // awaitError means that somebody else must change the target first.
 type awaitError struct {
@@ -53,8 +53,10 @@ type effect struct {
 	kept bool
 	// absent is true if the Secret shall not be there.
 	absent bool
-	// yielded are the keys that other ExternalSecrets hold; version is the Secret's resourceVersion.
-	yielded []string
+	// yielded are the keys that other ExternalSecrets hold; yieldsAll is true if there are no others.
+	yielded   []string
+	yieldsAll bool
+	// version is the Secret's resourceVersion.
 	version string
 }
 
@@ -96,7 +98,7 @@ func (p *pass) self(due policy.Why) policy.Self {
 		Creation: t.CreationPolicy, Deletion: t.DeletionPolicy,
 		Owns: p.owns(), Immutable: t.Immutable,
 		Absent: p.reason() == v1alpha1.ReasonSecretDeleted && t.DeletionPolicy == v1alpha1.DeletionDelete,
-		Yields: p.yields,
+		Yields: p.yields && p.obj.yieldsAll,
 		Due:    due,
 	}
 }
@@ -136,28 +138,38 @@ func (p *pass) act(ctx context.Context, a answer) (effect, error) {
 		return effect{}, err
 	}
 	decision, d, yielded := p.judge(secret, a)
-	switch decision.Action { //nolint:exhaustive // The others rest on a live read.
-	case policy.Nothing, policy.Keep:
-		return p.effect(decision, secret, yielded), nil
-	case policy.Create:
+	// That the cache has none is no proof that there is none.
+	proven := secret != nil || !decision.Absent
+	switch {
+	case decision.Action == policy.Nothing && proven, decision.Action == policy.Keep:
+		return p.effect(decision, secret, d, yielded), nil
+	case decision.Action == policy.Create:
 		if err := p.create(ctx, decision, d); !kerrors.IsAlreadyExists(err) {
 			return effect{}, err
 		}
 	}
+	for try := 1; ; try++ {
+		e, err := p.actLive(ctx, a)
+		if !kerrors.IsConflict(err) || try == maxTries {
+			return e, err
+		}
+	}
+}
+
+// actLive is act by a live read.
+func (p *pass) actLive(ctx context.Context, a answer) (effect, error) {
 	live, err := p.writer.Get(ctx, p.targetKey())
 	if err != nil {
 		return effect{}, err
 	}
-	if live == nil {
-		secret = nil // Not a nil pointer in an interface.
-	} else {
+	var secret metav1.Object // Not a nil pointer in an interface.
+	if live != nil {
 		secret = live
 	}
-	decision, d, yielded = p.judge(secret, a)
+	decision, d, yielded := p.judge(secret, a)
 	switch decision.Action {
 	case policy.Nothing, policy.Keep:
-		// Of a Secret without our mark no event would tell that it is gone again.
-		if live != nil && decision.Action == policy.Nothing && target.Marks(live.Annotations)[p.es.Name].UID != "" {
+		if live != nil && decision.Action == policy.Nothing {
 			p.remember(live)
 		}
 	case policy.Create:
@@ -169,11 +181,11 @@ func (p *pass) act(ctx context.Context, a answer) (effect, error) {
 	case policy.Yield, policy.Missing, policy.Wait, policy.Refuse:
 		err = p.stop(decision, secret)
 	}
-	return p.effect(decision, secret, yielded), err
+	return p.effect(decision, secret, d, yielded), err
 }
 
-func (p *pass) effect(d policy.Decision, secret metav1.Object, yielded []string) effect {
-	e := effect{kept: d.Action == policy.Keep, absent: d.Absent, yielded: yielded}
+func (p *pass) effect(decision policy.Decision, secret metav1.Object, d target.Desired, yielded []string) effect {
+	e := effect{kept: decision.Action == policy.Keep, absent: decision.Absent, yielded: yielded, yieldsAll: len(d.Data) == 0}
 	if secret != nil {
 		e.version = secret.GetResourceVersion()
 	}
@@ -194,7 +206,7 @@ func (p *pass) stop(d policy.Decision, secret metav1.Object) error {
 	case policy.Refuse:
 		return &awaitError{stalled(v1alpha1.ReasonSecretSyncedError, "Invalid: "+d.Message), version}
 	case policy.Wait:
-		return errors.Wrap(errWait, d.Message)
+		return &awaitError{failed(v1alpha1.ReasonSecretMissing, fmt.Sprintf("Secret %q: %s; it comes back when its finalizers are gone", p.plan.Target, d.Message)), version}
 	}
 	return nil
 }
@@ -225,9 +237,7 @@ func (p *pass) failure(ctx context.Context, err error) (reconcile.Result, error)
 	case errors.Is(err, target.ErrNamespaceTerminating):
 		return reconcile.Result{}, nil
 	case errors.Is(err, errMoved), kerrors.IsConflict(err), kerrors.IsAlreadyExists(err), kerrors.IsNotFound(err):
-		return soon(), nil
-	case errors.Is(err, errWait):
-		return later(p.backoff.When(p.request())), nil
+		return p.again(), nil
 	case errors.As(err, &await):
 		return p.await(ctx, await.verdict, await.version)
 	case errors.As(err, &forbidden):
@@ -385,8 +395,12 @@ func (p *pass) fence(ctx context.Context, decision policy.Decision) error {
 	return nil
 }
 
-// remember keeps the metadata of a Secret that we wrote until the cache shows it.
+// remember keeps the metadata of a Secret that we wrote until the cache shows it. Of one without our
+// label or mark no event would tell that it is gone again.
 func (p *pass) remember(s *corev1.Secret) {
+	if s.Labels[target.ManagedLabel(p.opts.Module)] != "true" || target.Marks(s.Annotations)[p.es.Name].UID == "" {
+		return
+	}
 	m := &metav1.PartialObjectMetadata{ObjectMeta: *s.ObjectMeta.DeepCopy()}
 	target.Reduce(m)
 	p.obj.wroteSecret(m)

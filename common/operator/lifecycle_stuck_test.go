@@ -1,0 +1,184 @@
+package operator_test
+
+import (
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/operator"
+	"github.com/direct-secrets/direct-secrets/common/store/fake"
+	fakev1 "github.com/direct-secrets/direct-secrets/common/store/fake/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/target"
+)
+
+// TestNoLongerPeriodic lets the time come at which an object would have been refreshed, if it still was on an
+// interval. Nothing is to be done then, and so it must not be looked at again and again.
+func TestNoLongerPeriodic(t *testing.T) {
+	e := newIdleEnv(t)
+	e.backend.Put("db", []byte("x"))
+	var looks atomic.Int64
+	clock := newStepping()
+	e.run(e.operator(append(withKinds(e.server.Kinds()...), operator.WithClock(func() time.Time {
+		looks.Add(1)
+		return clock.time()
+	}))...))
+	e.synced("db", every("1h"))
+	update(e, e.get("db"), every("0"))
+	e.wantReady("db", v1alpha1.ReasonSecretSynced)
+	if next := e.get("db").Status.NextRefreshTime; next != nil {
+		t.Errorf("status.nextRefreshTime is %s, want none: it is not refreshed again", next)
+	}
+	clock.step(2 * time.Hour)
+	e.poke("db")
+	e.settle()
+	before := looks.Load()
+	e.settle()
+	if n := looks.Load() - before; n > 50 {
+		t.Errorf("the operator looked %d times while only one other object came and went", n)
+	}
+}
+
+// unlabel takes away the label by which the operator watches a Secret.
+func unlabel(s *corev1.Secret) { delete(s.Labels, target.ManagedLabel(fakev1.Group)) }
+
+// TestUnlabelled takes the label of a Secret away. It is not lost from sight.
+func TestUnlabelled(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		spec   spec
+		// then is done once the label is gone.
+		then func(e *env)
+		want map[string]string
+	}{
+		"Immutable": {"an immutable Secret without its label is deleted, and comes back with new values", frozen, func(e *env) {
+			e.backend.Put("db", []byte("two"))
+			update(e, e.get("db"), request("1"))
+			e.eventually(func() string { return cmp.Diff("1", e.get("db").Status.ObservedRefreshRequest) })
+			e.delete(e.secret("db"))
+		}, holds("value", "two")},
+		"Gone": {"by deletionPolicy Delete it goes, though the cache has none", deletes(v1alpha1.DeletionDelete), func(e *env) {
+			e.backend.Delete("db")
+			update(e, e.get("db"), request("1"))
+			e.wantReady("db", v1alpha1.ReasonSecretDeleted)
+		}, nil},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			e := newEnv(t)
+			e.backend.Put("db", []byte("one"))
+			e.synced("db", tc.spec)
+			e.stop() // While it runs it would put the label back.
+			update(e, e.secret("db"), unlabel)
+			e.start()
+			e.settle()
+			tc.then(e)
+			e.eventually(func() string { return cmp.Diff(tc.want, e.dataOf("db")) })
+		})
+	}
+}
+
+// TestYieldsInPart has an object write one key of a Secret and yield another. Somebody takes away all that
+// it wrote; its own key comes back at once.
+func TestYieldsInPart(t *testing.T) {
+	e := newEnv(t)
+	for _, name := range []string{"a", "b", "c"} {
+		e.backend.Put(name, []byte(name))
+	}
+	e.plain("shared", "foreign", "keep")
+	e.synced("first", mergesInto("shared"), fills("k1", "a"))
+	e.create(e.externalSecret("second", mergesInto("shared"), fills("k1", "b", "k2", "c")))
+	e.wantReady("second", v1alpha1.ReasonConflict)
+	want := holds("foreign", "keep", "k1", "a", "k2", "c")
+	e.wantData("shared", want)
+	update(e, e.secret("shared"), func(s *corev1.Secret) {
+		delete(s.Data, "k2")
+		delete(s.Annotations, target.MarkKey("second"))
+	})
+	e.promptly("the key came back", func() string { return cmp.Diff(want, e.dataOf("shared")) })
+	e.wantReady("second", v1alpha1.ReasonConflict)
+}
+
+// TestFightOverOwner has somebody take the ownerReference away who does not give up.
+func TestFightOverOwner(t *testing.T) {
+	e := newEnv(t)
+	e.backend.Put("db", []byte("right"))
+	es := e.synced("db")
+	for n := range 20 {
+		e.eventually(func() string {
+			if s := e.secret("db"); s == nil || !ownedBy(s, es) {
+				if n > 4 && e.ready("db") == v1alpha1.ReasonConflict {
+					return ""
+				}
+				return "the ownerReference is not back"
+			}
+			return ""
+		})
+		if e.ready("db") == v1alpha1.ReasonConflict {
+			return
+		}
+		update(e, e.secret("db"), func(s *corev1.Secret) { s.OwnerReferences = nil })
+	}
+	t.Error("the ownerReference was put back twenty times in a row, want back-off")
+}
+
+// TestTerminatingTarget deletes a Secret that a finalizer keeps. The condition says so until it is gone.
+func TestTerminatingTarget(t *testing.T) {
+	e := newEnv(t)
+	e.backend.Put("db", []byte("x"))
+	e.synced("db")
+	s := update(e, e.secret("db"), func(s *corev1.Secret) { s.Finalizers = []string{"example.com/hold"} })
+	e.delete(s)
+	e.wantReady("db", v1alpha1.ReasonSecretMissing)
+	update(e, s, func(s *corev1.Secret) { s.Finalizers = nil })
+	e.wantSecret("db", "value", "x")
+	e.wantReady("db", v1alpha1.ReasonSecretSynced)
+	if is := e.secret("db"); is.UID == s.UID {
+		t.Error("it is the Secret that was being deleted, want a new one")
+	}
+}
+
+// TestStoresOfTwoClasses names stores of two controller classes. Nobody serves both, and somebody says so.
+func TestStoresOfTwoClasses(t *testing.T) {
+	e := newEnv(t)
+	e.backend.Put("db", []byte("x"))
+	e.create(e.store("other", "main", func(s *fakev1.FakeStore) { s.Spec.Controller = "other" }))
+	e.create(e.externalSecret("db", func(es *v1alpha1.ExternalSecret) {
+		es.Spec.Data = append(es.Spec.Data, v1alpha1.DataEntry{
+			SecretKey: "second", RemoteRef: v1alpha1.RemoteRef{Key: "db"},
+			SourceRef: &v1alpha1.DataSourceRef{StoreRef: v1alpha1.StoreRef{Kind: "FakeStore", Name: "other"}},
+		})
+	}))
+	e.wantReady("db", v1alpha1.ReasonInvalidSpec)
+}
+
+// TestClassHandedOver gives a store to the operator of another class. It goes on with the objects that are in
+// step, too.
+func TestClassHandedOver(t *testing.T) {
+	e := newEnv(t)
+	e.backend.Put("db", []byte("one"))
+	e.synced("db")
+	second := &env{T: t, ctx: e.ctx, ns: e.ns, server: fake.NewServer(), config: config, flags: []func(*operator.Flags){
+		func(f *operator.Flags) { f.ControllerClass = "second" },
+	}}
+	second.backend = second.server.Backend("main")
+	second.backend.Put("db", []byte("two"))
+	second.start()
+	t.Cleanup(func() { second.stop() })
+	e.wantStore("store", v1alpha1.ReasonStoreValid)
+
+	s := &fakev1.FakeStore{ObjectMeta: e.meta("store")}
+	update(e, s, func(s *fakev1.FakeStore) { s.Spec.Controller = "second" })
+	e.eventually(func() string {
+		if !slices.ContainsFunc(second.backend.Calls(), func(fake.Record) bool { return true }) {
+			return "the second operator has not looked at the store"
+		}
+		return ""
+	})
+	update(e, e.secret("db"), func(s *corev1.Secret) { s.Data["value"] = []byte("drift") })
+	e.wantData("db", holds("value", "two"))
+}
