@@ -147,8 +147,8 @@ func (e *env) storeWithPassword(generation int64) *fakev1.FakeStore {
 // asks requests a secret and returns a function that waits for it.
 func (e *env) asks(l *fetch.Loader, key string) func() (string, error) {
 	done := make(chan struct{})
-	ref := store.Ref{Key: key}
-	t := l.Request([]store.Ref{ref}, fetch.New, func() { close(done) })
+	read := store.Read{Ref: store.Ref{Key: key}}
+	t := l.Request([]store.Read{read}, fetch.New, func() { close(done) })
 	return func() (string, error) {
 		select {
 		case <-done:
@@ -156,7 +156,7 @@ func (e *env) asks(l *fetch.Loader, key string) func() (string, error) {
 			return "", e.ctx.Err()
 		}
 		results, _ := t.Take()
-		return string(results[ref].Value.Data), results[ref].Err
+		return string(results[read].Value.Data), results[read].Err
 	}
 }
 

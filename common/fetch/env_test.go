@@ -39,11 +39,11 @@ func keys(from, to int) (out []string) {
 	return out
 }
 
-func refsOf(keys ...string) (refs []store.Ref) {
+func readsOf(keys ...string) (reads []store.Read) {
 	for _, k := range keys {
-		refs = append(refs, store.Ref{Key: k})
+		reads = append(reads, store.Read{Ref: store.Ref{Key: k}})
 	}
-	return refs
+	return reads
 }
 
 // asked is a request with how often it was told that it is done, and when.
@@ -55,7 +55,7 @@ type asked struct {
 
 func ask(l *Loader, u Urgency, keys ...string) *asked {
 	a := &asked{}
-	a.ticket = l.Request(refsOf(keys...), u, func() {
+	a.ticket = l.Request(readsOf(keys...), u, func() {
 		now := time.Now()
 		a.at.Store(&now)
 		a.done.Add(1)
@@ -64,7 +64,7 @@ func ask(l *Loader, u Urgency, keys ...string) *asked {
 }
 
 // outcome is what became of one key: its value, or the class of its error.
-func outcome(r store.Result) string {
+func outcome(r store.Answer) string {
 	if r.Err != nil {
 		return string(store.ClassOf(r.Err))
 	}
@@ -78,8 +78,8 @@ func (a *asked) take() map[string]string {
 		return nil
 	}
 	out := map[string]string{}
-	for ref, r := range results {
-		out[ref.Key] = outcome(r)
+	for read, a := range results {
+		out[read.Ref.Key] = outcome(a)
 	}
 	return out
 }

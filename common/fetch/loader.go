@@ -32,6 +32,8 @@ const sharedFor = time.Second
 type Options struct {
 	// CallTimeout is the deadline of one call to the provider, its retries included. Default 30s.
 	CallTimeout time.Duration
+	// SearchTimeout is the deadline of one search, which may be many calls. Default 2m.
+	SearchTimeout time.Duration
 	// MaxCalls is the number of calls under way at once. Default 10 for a client that reads
 	// batches, 32 for any other.
 	MaxCalls int
@@ -88,22 +90,22 @@ type Loader struct {
 	dialing bool
 	// lent counts those who use the client by themselves.
 	lent    int
-	entries map[store.Ref]*entry
+	entries map[store.Read]*entry
 	// answers are those that a reconcile has yet to take.
-	answers map[store.Ref]*answer
-	// urgent and normal hold the entries that were not sent yet, oldest first.
-	urgent  []*entry
-	normal  []*entry
-	calls   int
-	held    int
-	timer   *time.Timer
-	limit   limiter
-	retired bool
+	answers map[store.Read]*answer
+	// urgent and normal hold the reads of secrets that were not sent yet, oldest first, and searches
+	// the searches.
+	urgent, normal, searches []*entry
+	calls, searching         int
+	held                     int
+	timer                    *time.Timer
+	limit                    limiter
+	retired                  bool
 }
 
 // entry is one read that somebody waits for.
 type entry struct {
-	ref     store.Ref
+	read    store.Read
 	since   time.Time
 	urgent  bool
 	sent    bool
@@ -113,8 +115,8 @@ type entry struct {
 // answer is a result that some tickets hold. Objects that are due together do not all ask before
 // the provider has answered the first; as long as one of them holds the answer, the others share it.
 type answer struct {
-	ref     store.Ref
-	result  store.Result
+	read    store.Read
+	answer  store.Answer
 	at      time.Time
 	holders int
 }
@@ -125,6 +127,9 @@ func NewLoader(kind string, connect Connect, o Options) *Loader {
 	if o.CallTimeout == 0 {
 		o.CallTimeout = 30 * time.Second
 	}
+	if o.SearchTimeout == 0 {
+		o.SearchTimeout = 2 * time.Minute
+	}
 	if o.Busy == nil {
 		o.Busy = &Busy{}
 	}
@@ -133,8 +138,8 @@ func NewLoader(kind string, connect Connect, o Options) *Loader {
 	}
 	return &Loader{
 		kind: kind, connect: connect, opts: o,
-		entries: map[store.Ref]*entry{},
-		answers: map[store.Ref]*answer{},
+		entries: map[store.Read]*entry{},
+		answers: map[store.Read]*answer{},
 		limit:   limiter{bucket: rate.NewLimiter(rate.Inf, 1)},
 	}
 }
@@ -153,19 +158,19 @@ const (
 )
 
 // Request asks for secrets. done is called once, from another goroutine, when every one of them has
-// its result; the caller then takes them from the Ticket. It is not called for a Ticket that was
+// its answer; the caller then takes them from the Ticket. It is not called for a Ticket that was
 // dropped before. Request never blocks.
-func (l *Loader) Request(refs []store.Ref, u Urgency, done func()) *Ticket {
-	t := &Ticket{loader: l, results: make(map[store.Ref]store.Result, len(refs)), done: done}
+func (l *Loader) Request(reads []store.Read, u Urgency, done func()) *Ticket {
+	t := &Ticket{loader: l, results: make(map[store.Read]store.Answer, len(reads)), done: done}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, ref := range refs {
-		if _, twice := t.results[ref]; twice {
+	for _, read := range reads {
+		if _, twice := t.results[read]; twice {
 			continue
 		}
-		t.results[ref] = store.Result{}
+		t.results[read] = store.Answer{}
 		t.missing++
-		l.joinLocked(ref, u, t)
+		l.joinLocked(read, u, t)
 	}
 	if t.missing == 0 {
 		l.held++
@@ -175,40 +180,56 @@ func (l *Loader) Request(refs []store.Ref, u Urgency, done func()) *Ticket {
 	return t
 }
 
-func (l *Loader) joinLocked(ref store.Ref, u Urgency, t *Ticket) {
-	if a := l.answers[ref]; a != nil && u != Fresh && time.Since(a.at) < sharedFor {
-		t.results[ref] = a.result
+func (l *Loader) joinLocked(read store.Read, u Urgency, t *Ticket) {
+	if a := l.answers[read]; a != nil && u != Fresh && time.Since(a.at) < sharedFor {
+		t.results[read] = a.answer
 		t.missing--
 		t.holdLocked(a)
 		return
 	}
-	e := l.entries[ref]
+	e := l.entries[read]
 	if e == nil || (e.sent && u == Fresh) {
 		// A sent entry that is replaced here still serves those who wait for it.
-		e = &entry{ref: ref, since: time.Now(), urgent: u > Periodic}
-		l.entries[ref] = e
+		e = &entry{read: read, since: time.Now(), urgent: u > Periodic}
+		l.entries[read] = e
 		l.queueLocked(e)
 	}
 	if u > Periodic && !e.urgent && !e.sent {
-		l.normal = slices.DeleteFunc(l.normal, func(x *entry) bool { return x == e })
+		q := l.queueOf(e)
+		*q = slices.DeleteFunc(*q, func(x *entry) bool { return x == e })
 		e.urgent = true
 		l.queueLocked(e)
 	}
 	e.tickets = append(e.tickets, t)
 }
 
-// queueLocked puts an entry in its queue. One that has become urgent meanwhile keeps its place in
-// time.
-func (l *Loader) queueLocked(e *entry) {
-	q := &l.normal
-	if e.urgent {
-		q = &l.urgent
+func (l *Loader) queueOf(e *entry) *[]*entry {
+	switch {
+	case e.read.Search != (store.Search{}):
+		return &l.searches
+	case e.urgent:
+		return &l.urgent
 	}
+	return &l.normal
+}
+
+// queueLocked puts an entry in its queue. One that has become urgent meanwhile keeps its place in
+// time; among searches those that are urgent go first.
+func (l *Loader) queueLocked(e *entry) {
+	q := l.queueOf(e)
 	i := len(*q)
-	for i > 0 && e.since.Before((*q)[i-1].since) {
+	for i > 0 && e.before((*q)[i-1]) {
 		i--
 	}
 	*q = slices.Insert(*q, i, e)
+}
+
+// before reports whether an entry goes before another of its queue.
+func (e *entry) before(o *entry) bool {
+	if e.urgent != o.urgent {
+		return e.urgent
+	}
+	return e.since.Before(o.since)
 }
 
 // Client returns the connected client, connecting first if need be. It returns when ctx ends even
@@ -271,7 +292,7 @@ func (l *Loader) Retire() {
 }
 
 func (l *Loader) closeIfIdleLocked() {
-	if !l.retired || l.calls+l.lent+len(l.entries) > 0 || l.client == nil {
+	if !l.retired || l.calls+l.searching+l.lent+len(l.entries) > 0 || l.client == nil {
 		return
 	}
 	c := l.client

@@ -419,6 +419,8 @@ func stress(t *testing.T) {
 		b.Inject(fake.Fault{Call: fake.CallGetBatch, Key: key, Times: 20, Err: store.NewError(store.Unavailable, "no")})
 	}
 	b.Inject(fake.Fault{Call: fake.CallGetBatch, Times: 5, Err: store.NewError(store.Throttled, "slow down")})
+	b.Inject(fake.Fault{Call: fake.CallFind, Times: 5, Err: store.NewError(store.Throttled, "slow down")})
+	b.Inject(fake.Fault{Call: fake.CallFind, Key: "k17", Times: 5, Err: store.NewError(store.Unavailable, "no")})
 	b.Inject(fake.Fault{Call: fake.CallConnect, Times: 2, Err: errBoom})
 	b.Inject(fake.Fault{Call: fake.CallGetBatch, Latency: ms, Times: 1000})
 
@@ -435,7 +437,11 @@ func stress(t *testing.T) {
 					want = append(want, fmt.Sprintf("k%d", r.IntN(50)))
 				}
 				told := make(chan struct{}, 2)
-				ticket := l.Request(refsOf(want...), Urgency(r.IntN(3)), func() { told <- struct{}{} })
+				reads := readsOf(want...)
+				if r.IntN(4) == 0 {
+					reads = append(reads, searching(fmt.Sprintf("k%d", 1+r.IntN(3))))
+				}
+				ticket := l.Request(reads, Urgency(r.IntN(3)), func() { told <- struct{}{} })
 				if r.IntN(10) == 0 {
 					ticket.Drop()
 					continue
@@ -445,8 +451,12 @@ func stress(t *testing.T) {
 				}
 				<-told
 				results, ok := ticket.Take()
-				for ref, res := range results {
-					if res.Err == nil && string(res.Value.Data) != ref.Key {
+				for read, a := range results {
+					found := 0
+					if read.Search.Path != "" {
+						found = 11 // k1, and k10 to k19; k2 and k3 likewise.
+					}
+					if a.Err == nil && (string(a.Value.Data) != read.Ref.Key || len(a.Found) != found) {
 						wrong.Add(1)
 					}
 				}
@@ -465,9 +475,5 @@ func stress(t *testing.T) {
 	if wrong.Load() != 0 || twice.Load() != 0 {
 		t.Errorf("%d wrong results and %d requests that were told twice, want none", wrong.Load(), twice.Load())
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.calls+l.held+l.lent+len(l.entries) != 0 {
-		t.Errorf("calls %d, answers held %d, clients lent %d, entries %d: all must be none in the end", l.calls, l.held, l.lent, len(l.entries))
-	}
+	idle(t, l)
 }

@@ -14,17 +14,25 @@ const heldBackFor = 30 * time.Second
 
 // pumpLocked sends what may be sent now, and arms the timer for the rest.
 func (l *Loader) pumpLocked() {
+	wait := l.pumpReadsLocked()
+	if w := l.pumpSearchesLocked(); w > 0 && (wait == 0 || w < wait) {
+		wait = w
+	}
+	if wait > 0 {
+		l.armLocked(wait)
+	}
+}
+
+// pumpReadsLocked sends reads of secrets and returns when to look again, as readyLocked does.
+func (l *Loader) pumpReadsLocked() time.Duration {
 	for {
 		wait, ready := l.readyLocked(time.Now())
 		if !ready {
-			if wait > 0 {
-				l.armLocked(wait)
-			}
-			return
+			return wait
 		}
 		batch := l.nextLocked()
 		if len(batch) == 0 {
-			return
+			return 0
 		}
 		l.calls++
 		go l.call(l.client, batch)
@@ -54,9 +62,11 @@ func (l *Loader) readyLocked(now time.Time) (time.Duration, bool) {
 	return 0, l.limit.take(now)
 }
 
-// waitingLocked returns since when the oldest request waits, and how many do.
-func (l *Loader) waitingLocked() (first time.Time, count int) {
-	for _, q := range [][]*entry{l.urgent, l.normal} {
+// waitingLocked returns since when the oldest read of a secret waits, and how many do.
+func (l *Loader) waitingLocked() (first time.Time, count int) { return oldest(l.urgent, l.normal) }
+
+func oldest(queues ...[]*entry) (first time.Time, count int) {
+	for _, q := range queues {
 		if len(q) > 0 && (count == 0 || q[0].since.Before(first)) {
 			first = q[0].since
 		}
@@ -113,7 +123,7 @@ func (l *Loader) call(c store.Client, batch []*entry) {
 	defer cancel()
 	refs := make([]store.Ref, len(batch))
 	for i, e := range batch {
-		refs[i] = e.ref
+		refs[i] = e.read.Ref
 	}
 	results := bounded(ctx, l.kind, c, refs)
 
@@ -123,7 +133,11 @@ func (l *Loader) call(c store.Client, batch []*entry) {
 	if len(batch) > 1 && answered(results) {
 		l.opts.Busy.mark(time.Now())
 	}
-	finished := l.finishLocked(batch, results)
+	answers := make([]store.Answer, len(results))
+	for i, r := range results {
+		answers[i] = store.Answer{Value: r.Value, Err: r.Err}
+	}
+	finished := l.finishLocked(batch, answers)
 	l.pumpLocked()
 	l.mu.Unlock()
 
@@ -169,7 +183,7 @@ func (l *Loader) dialLocked() {
 // failWaitingLocked fails the requests in the queues for which which is true.
 func (l *Loader) failWaitingLocked(err error, which func(*entry) bool) []*Ticket {
 	var failed []*entry
-	for _, q := range []*[]*entry{&l.urgent, &l.normal} {
+	for _, q := range []*[]*entry{&l.urgent, &l.normal, &l.searches} {
 		*q = slices.DeleteFunc(*q, func(e *entry) bool {
 			if !which(e) {
 				return false
@@ -179,7 +193,11 @@ func (l *Loader) failWaitingLocked(err error, which func(*entry) bool) []*Ticket
 			return true
 		})
 	}
-	return l.finishLocked(failed, failAll(len(failed), err))
+	answers := make([]store.Answer, len(failed))
+	for i := range answers {
+		answers[i].Err = err
+	}
+	return l.finishLocked(failed, answers)
 }
 
 // bounded returns when ctx ends even if the provider's code does not. What that code still yields
@@ -216,23 +234,23 @@ func failAll(n int, err error) []store.Result {
 	return results
 }
 
-func (l *Loader) finishLocked(batch []*entry, results []store.Result) []*Ticket {
+func (l *Loader) finishLocked(batch []*entry, answers []store.Answer) []*Ticket {
 	var finished []*Ticket
 	for i, e := range batch {
-		if l.entries[e.ref] == e {
-			delete(l.entries, e.ref)
+		if l.entries[e.read] == e {
+			delete(l.entries, e.read)
 		}
-		a := &answer{ref: e.ref, result: results[i], at: time.Now()}
+		a := &answer{read: e.read, answer: answers[i], at: time.Now()}
 		for _, t := range e.tickets {
 			if !t.taken {
 				t.holdLocked(a)
 			}
-			if t.deliverLocked(e.ref, results[i]) {
+			if t.deliverLocked(e.read, answers[i]) {
 				finished = append(finished, t)
 			}
 		}
 		if a.holders > 0 {
-			l.answers[e.ref] = a
+			l.answers[e.read] = a
 		}
 		e.tickets = nil
 	}

@@ -75,7 +75,7 @@ func (l *Loader) failHeldBackLocked(now time.Time, wait time.Duration) time.Dura
 			}
 		}()
 	}
-	first, count := l.waitingLocked()
+	first, count := oldest(l.urgent, l.normal, l.searches)
 	if count == 0 {
 		return 0
 	}

@@ -151,7 +151,7 @@ func TestHeldBackSaysWhen(t *testing.T) {
 		time.Sleep(30 * time.Second)
 		synctest.Wait()
 		results, _ := a.ticket.Take()
-		got := store.RetryAfter(results[store.Ref{Key: "k1"}].Err)
+		got := store.RetryAfter(results[store.Read{Ref: store.Ref{Key: "k1"}}].Err)
 		if want := time.Hour - 90*time.Second; got < want || got > want+time.Second {
 			t.Errorf("RetryAfter of a request that was held back: %s, want %s", got, want)
 		}

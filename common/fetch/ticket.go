@@ -5,7 +5,7 @@ import "github.com/direct-secrets/direct-secrets/common/store"
 // A Ticket stands for secrets that were asked for.
 type Ticket struct {
 	loader  *Loader
-	results map[store.Ref]store.Result
+	results map[store.Read]store.Answer
 	answers []*answer
 	missing int
 	taken   bool
@@ -14,7 +14,7 @@ type Ticket struct {
 
 // Take returns the results and lets the loader forget them; false while some are still missing.
 // Every Ticket must be taken or dropped, since the loader bounds what it holds.
-func (t *Ticket) Take() (map[store.Ref]store.Result, bool) {
+func (t *Ticket) Take() (map[store.Read]store.Answer, bool) {
 	t.loader.mu.Lock()
 	defer t.loader.mu.Unlock()
 	if t.missing > 0 {
@@ -66,16 +66,16 @@ func (t *Ticket) holdLocked(a *answer) {
 // letGoLocked forgets the answers that nobody else holds.
 func (t *Ticket) letGoLocked() {
 	for _, a := range t.answers {
-		if a.holders--; a.holders == 0 && t.loader.answers[a.ref] == a {
-			delete(t.loader.answers, a.ref)
+		if a.holders--; a.holders == 0 && t.loader.answers[a.read] == a {
+			delete(t.loader.answers, a.read)
 		}
 	}
 	t.answers = nil
 }
 
 // deliverLocked hands one result over and reports whether it was the last.
-func (t *Ticket) deliverLocked(ref store.Ref, r store.Result) bool {
-	t.results[ref] = r
+func (t *Ticket) deliverLocked(read store.Read, a store.Answer) bool {
+	t.results[read] = a
 	t.missing--
 	if t.missing > 0 {
 		return false

@@ -108,9 +108,9 @@ func TestBadInput(t *testing.T) {
 		},
 		"NotSupportedYet": {
 			why:     "what is not served is said",
-			spec:    func(es *v1alpha1.ExternalSecret) { es.Spec.Data[0].RemoteRef.DecodingStrategy = "Base64" },
+			spec:    func(es *v1alpha1.ExternalSecret) { es.Spec.DataFrom = []v1alpha1.DataFromEntry{{SourceRef: &v1alpha1.SourceRef{GeneratorRef: &v1alpha1.StoreRef{Kind: "Password", Name: "pw"}}}} },
 			reason:  v1alpha1.ReasonInvalidSpec,
-			message: []string{"spec.data[0].remoteRef: decodingStrategy: Base64", "not supported yet"},
+			message: []string{"spec.dataFrom[0]: sourceRef.generatorRef", "not supported yet"},
 		},
 		"TypeChanged": {
 			why: "the type of a Secret cannot change",

@@ -24,7 +24,7 @@ import (
 
 // modelPatience is how long a step waits for what shall come of it. It is waited for in full only by
 // a test that fails.
-const modelPatience = 30 * time.Second
+const modelPatience = 2 * time.Minute
 
 // A recorder watches a namespace: it holds what is there, and notes every version of every Secret.
 type recorder struct {

@@ -140,6 +140,8 @@ type Reading struct {
 	// Hash and Fields are those that the mark would get.
 	Hash   string
 	Fields string
+	// Same is true if the values would be made from the same as those in the Secret, and so were not made.
+	Same bool
 }
 
 // Decide says what to do to the target of an ExternalSecret. It is asked twice: without a reading to
@@ -239,10 +241,12 @@ func filled(self Self, t Target, reading *Reading) Decision {
 	switch {
 	case t.Mark.UID == "" && !t.Holds && reading.Values > 0 && reading.Keys == 0 && self.creation() != v1alpha1.CreateOwner:
 		return Decision{Action: Nothing} // Others hold all that this object wants.
-	case !self.wrote(t) || !t.Intact || t.Mark.Hash != reading.Hash || t.Mark.Fields != reading.Fields,
-		t.Mark.Generation < self.Generation: // Without a trace of this one, who is late with an earlier one would write.
+	case !self.wrote(t) || !t.Intact || t.Mark.Hash != reading.Hash || t.Mark.Fields != reading.Fields:
 		return Decision{Action: Apply, Fence: self.doubts(t)}
-	case self.moved(t):
+	case t.Mark.Generation < self.Generation && !reading.Same:
+		return Decision{Action: Apply, Fence: self.doubts(t)}
+	case t.Mark.Generation < self.Generation, self.moved(t):
+		// Without a trace of this generation, who is late with an earlier one would write.
 		return Decision{Action: Own, Fence: true}
 	}
 	return Decision{Action: Nothing}

@@ -602,6 +602,7 @@ func marked(uid types.UID, generation int64) Mark {
 func TestDecideFence(t *testing.T) {
 	owner, orphan, other := Self{Owns: true}, Self{Creation: v1alpha1.CreateOrphan}, Self{Creation: v1alpha1.CreateCreateOrMerge}
 	same, changed, gone := &Reading{Values: 2, Keys: 2, Hash: "h", Fields: "f"}, &Reading{Values: 2, Keys: 2, Hash: "i", Fields: "f"}, &Reading{Gone: true}
+	unmade := &Reading{Values: 2, Keys: 2, Hash: "h", Fields: "f", Same: true}
 	ours := func(m Mark) Target {
 		return Target{Exists: true, Owned: true, Intact: true, Watched: true, Holds: true, Mark: m}
 	}
@@ -616,6 +617,9 @@ func TestDecideFence(t *testing.T) {
 		"HigherGeneration": {"One of a higher generation knows more than we do.", owner, ours(marked("uid-me", 4)), changed, Decision{Action: Apply, Fence: true}},
 		"HigherDrifted":    {"Also if it is drift that is reverted.", owner, Target{Exists: true, Owned: true, Holds: true, Mark: marked("uid-me", 4)}, same, Decision{Action: Apply, Fence: true}},
 		"HigherSame":       {"Nothing is no write.", owner, ours(marked("uid-me", 4)), same, Decision{Action: Nothing}},
+		"OlderUnmade":      {"What need not be made anew is not: the mark alone follows the generation.", owner, ours(marked("uid-me", 2)), unmade, Decision{Action: Own, Fence: true}},
+		"SameUnmade":       {"Nothing is to be done.", owner, ours(marked("uid-me", 3)), unmade, Decision{Action: Nothing}},
+		"HigherUnmade":     {"Nothing is no write.", owner, ours(marked("uid-me", 4)), unmade, Decision{Action: Nothing}},
 		"OtherUID":         {"Generations of two uids cannot be compared.", owner, ours(lower), changed, Decision{Action: Apply, Fence: true}},
 		"OtherUIDSame":     {"The hash is keyed with the uid, so what is equal is not ours for that.", owner, ours(lower), same, Decision{Action: Apply, Fence: true}},
 		"OwnerToCome":      {"An ownerReference with a dead uid has the collector delete a live Secret.", owner, Target{Exists: true}, same, Decision{Action: Apply, Fence: true}},

@@ -20,7 +20,7 @@ const DefaultRefreshInterval = time.Hour
 // A Source is one read that a spec asks for. It is comparable: equal sources are one read.
 type Source struct {
 	Store v1alpha1.StoreRef
-	Ref   store.Ref
+	store.Read
 }
 
 // A Plan is what a valid spec asks for.
@@ -31,6 +31,8 @@ type Plan struct {
 	Interval time.Duration
 	// Target is the name of the Secret.
 	Target string
+	// Texts are the ConfigMaps and Secrets that hold templates.
+	Texts []TextRef
 }
 
 // Stores returns the stores that the plan reads, without duplicates.
@@ -50,7 +52,7 @@ func NewPlan(es *v1alpha1.ExternalSecret) (Plan, error) {
 	if err != nil {
 		return Plan{}, errors.Wrap(err, "spec.refreshInterval")
 	}
-	p := Plan{Interval: interval, Target: TargetName(es)}
+	p := Plan{Interval: interval, Target: TargetName(es), Texts: textsOf(es.Spec.Target.Template)}
 	if msgs := validation.IsDNS1123Subdomain(p.Target); len(msgs) > 0 {
 		return Plan{}, errors.Errorf("spec.target.name: %q cannot be the name of a Secret: %s", p.Target, msgs[0])
 	}
@@ -61,7 +63,7 @@ func NewPlan(es *v1alpha1.ExternalSecret) (Plan, error) {
 		return Plan{}, errors.New("spec: nothing to read; add an entry to data or dataFrom")
 	}
 	for i, e := range es.Spec.DataFrom {
-		if err := p.add(storeOfDataFrom(es, e), "extract", *e.Extract); err != nil {
+		if err := p.addMany(storeOfDataFrom(es, e), e); err != nil {
 			return Plan{}, errors.Wrapf(err, "spec.dataFrom[%d]", i)
 		}
 	}
@@ -89,18 +91,36 @@ func TargetName(es *v1alpha1.ExternalSecret) string {
 	return es.Name
 }
 
+func (p *Plan) addMany(ref *v1alpha1.StoreRef, e v1alpha1.DataFromEntry) error {
+	if e.Extract != nil {
+		return p.add(ref, "extract", *e.Extract)
+	}
+	s := searchOf(*e.Find)
+	if s == (store.Search{}) {
+		return errors.New("find: nothing says what to find; set path, name or tags")
+	}
+	if _, err := s.Query(); err != nil {
+		return err
+	}
+	return p.read(ref, store.Read{Search: s})
+}
+
 // add adds what the field of an entry reads.
 func (p *Plan) add(ref *v1alpha1.StoreRef, field string, r v1alpha1.RemoteRef) error {
+	if strings.TrimSpace(r.Key) == "" {
+		return errors.Errorf("%s.key is empty; name the remote secret", field)
+	}
+	return p.read(ref, store.Read{Ref: RefOf(r)})
+}
+
+func (p *Plan) read(ref *v1alpha1.StoreRef, read store.Read) error {
 	if ref == nil {
 		return errors.New("no store to read from; set spec.storeRef or sourceRef.storeRef")
 	}
 	if ref.Kind == "" || ref.Name == "" {
 		return errors.New("storeRef: kind or name is empty; set both")
 	}
-	if strings.TrimSpace(r.Key) == "" {
-		return errors.Errorf("%s.key is empty; name the remote secret", field)
-	}
-	if s := (Source{Store: *ref, Ref: RefOf(r)}); !slices.Contains(p.Sources, s) {
+	if s := (Source{Store: *ref, Read: read}); !slices.Contains(p.Sources, s) {
 		p.Sources = append(p.Sources, s)
 	}
 	return nil
@@ -109,7 +129,15 @@ func (p *Plan) add(ref *v1alpha1.StoreRef, field string, r v1alpha1.RemoteRef) e
 // RefOf returns the read that a remoteRef asks for. Its property is taken out later, so that ten
 // properties of one secret are one read.
 func RefOf(r v1alpha1.RemoteRef) store.Ref {
-	return store.Ref{Key: r.Key, Version: r.Version}
+	return store.Ref{Key: r.Key, Version: r.Version, Metadata: r.MetadataPolicy == metadataFetch}
+}
+
+func searchOf(f v1alpha1.Find) store.Search {
+	name := ""
+	if f.Name != nil {
+		name = f.Name.RegExp
+	}
+	return store.NewSearch(f.Path, name, f.Tags)
 }
 
 func storeOfData(es *v1alpha1.ExternalSecret, e v1alpha1.DataEntry) *v1alpha1.StoreRef {

@@ -28,6 +28,26 @@ func extract(key string) v1alpha1.DataFromEntry {
 	return v1alpha1.DataFromEntry{Extract: &v1alpha1.RemoteRef{Key: key}}
 }
 
+func find(f v1alpha1.Find, steps ...v1alpha1.Rewrite) v1alpha1.DataFromEntry {
+	return v1alpha1.DataFromEntry{Find: &f, Rewrite: steps}
+}
+
+func regexpStep(source, target string) v1alpha1.Rewrite {
+	return v1alpha1.Rewrite{Regexp: &v1alpha1.RewriteRegexp{Source: source, Target: target}}
+}
+
+func mergeStep(m v1alpha1.RewriteMerge) v1alpha1.Rewrite { return v1alpha1.Rewrite{Merge: &m} }
+
+// rewriting makes a spec rewrite what it extracts.
+func rewriting(steps ...v1alpha1.Rewrite) func(*v1alpha1.ExternalSecretSpec) {
+	return func(s *v1alpha1.ExternalSecretSpec) {
+		s.DataFrom = []v1alpha1.DataFromEntry{extract("a")}
+		s.DataFrom[0].Rewrite = steps
+	}
+}
+
+func readOf(key string) store.Read { return store.Read{Ref: store.Ref{Key: key}} }
+
 // external returns an ExternalSecret that reads one secret, changed.
 func external(change ...func(*v1alpha1.ExternalSecretSpec)) *v1alpha1.ExternalSecret {
 	es := &v1alpha1.ExternalSecret{
@@ -43,7 +63,7 @@ func external(change ...func(*v1alpha1.ExternalSecretSpec)) *v1alpha1.ExternalSe
 func TestNewPlan(t *testing.T) {
 	type spec = v1alpha1.ExternalSecretSpec
 	source := func(storeName, key, version string) Source {
-		return Source{Store: *fakeStore(storeName), Ref: store.Ref{Key: key, Version: version}}
+		return Source{Store: *fakeStore(storeName), Read: store.Read{Ref: store.Ref{Key: key, Version: version}}}
 	}
 	cases := map[string]struct {
 		reason string
@@ -92,6 +112,28 @@ func TestNewPlan(t *testing.T) {
 			},
 			Plan{Sources: []Source{source("prod", "shop/db", ""), source("third", "shop/db", ""), source("second", "shop/db", "")}, Interval: time.Hour, Target: "db"},
 		},
+		"Metadata": {
+			"The metadata of a secret are another read than its value.",
+			func(s *spec) {
+				s.Data = append(s.Data, entry("tags", "shop/db", ""), entry("team", "shop/db", "team"))
+				s.Data[1].RemoteRef.MetadataPolicy, s.Data[2].RemoteRef.MetadataPolicy = "Fetch", "Fetch"
+			},
+			Plan{Sources: []Source{source("prod", "shop/db", ""), {Store: *fakeStore("prod"), Read: store.Read{Ref: store.Ref{Key: "shop/db", Metadata: true}}}}, Interval: time.Hour, Target: "db"},
+		},
+		"Find": {
+			"A search is one read, whatever is done to what it yields, and the order of tags does not matter.",
+			func(s *spec) {
+				s.Data = nil
+				all := v1alpha1.Find{Path: "shop/", Name: &v1alpha1.FindName{RegExp: "^s"}, Tags: map[string]string{"a": "1", "b": "2"}}
+				decoded := *all.DeepCopy()
+				decoded.DecodingStrategy, decoded.ConversionStrategy = "Base64", "Unicode"
+				s.DataFrom = []v1alpha1.DataFromEntry{find(all), find(decoded, regexpStep("^shop/", "")), find(v1alpha1.Find{Path: "shop/"})}
+			},
+			Plan{Sources: []Source{
+				{Store: *fakeStore("prod"), Read: store.Read{Search: store.Search{Path: "shop/", Name: "^s", Tags: `{"a":"1","b":"2"}`}}},
+				{Store: *fakeStore("prod"), Read: store.Read{Search: store.Search{Path: "shop/"}}},
+			}, Interval: time.Hour, Target: "db"},
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -108,7 +150,7 @@ func TestNewPlan(t *testing.T) {
 
 func TestStores(t *testing.T) {
 	p := Plan{Sources: []Source{
-		{Store: *fakeStore("b"), Ref: store.Ref{Key: "1"}}, {Store: *fakeStore("a"), Ref: store.Ref{Key: "1"}}, {Store: *fakeStore("b"), Ref: store.Ref{Key: "2"}},
+		{Store: *fakeStore("b"), Read: readOf("1")}, {Store: *fakeStore("a"), Read: readOf("1")}, {Store: *fakeStore("b"), Read: readOf("2")},
 	}}
 	if diff := cmp.Diff([]v1alpha1.StoreRef{*fakeStore("b"), *fakeStore("a")}, p.Stores()); diff != "" {
 		t.Errorf("Stores(): -want, +got:\n%s", diff)
@@ -141,14 +183,30 @@ func TestNewPlanErrors(t *testing.T) {
 		"NegativeInterval":  {"A duration is not negative.", func(s *spec) { s.RefreshInterval = "-1s" }, []string{"spec.refreshInterval", `"-1s"`, "write it as"}},
 		"TokenType":         {"Some types of Secrets give rights.", func(s *spec) { s.Target.Template = &v1alpha1.Template{Type: "kubernetes.io/service-account-token"} }, []string{"spec.target.template.type", "kubernetes.io/service-account-token", "refused"}},
 		"BootstrapType":     {"Some types of Secrets give rights.", func(s *spec) { s.Target.Template = &v1alpha1.Template{Type: "bootstrap.kubernetes.io/token"} }, []string{"spec.target.template.type", "bootstrap.kubernetes.io/token", "refused"}},
-		"FindBesideType": {"A template that is served does not hide an entry that is not.", func(s *spec) {
-			s.Target.Template = &v1alpha1.Template{Type: "Opaque"}
-			s.DataFrom = []v1alpha1.DataFromEntry{{Find: &v1alpha1.Find{}}}
-		}, []string{"spec.dataFrom[0]", "find", "not supported yet"}},
 		"DecodingBesideType": {"A template that is served does not hide an entry that is not.", func(s *spec) {
 			s.Target.Template = &v1alpha1.Template{Type: "Opaque"}
-			s.Data[0].RemoteRef.DecodingStrategy = "Base64"
-		}, []string{"spec.data[0].remoteRef", "decodingStrategy: Base64", "not supported yet"}},
+			s.Data[0].RemoteRef.DecodingStrategy = "Base32"
+		}, []string{"spec.data[0].remoteRef", "decodingStrategy: Base32", "not supported yet"}},
+		"FindNothing": {"A search without a condition would take the whole store.", func(s *spec) { s.DataFrom = []v1alpha1.DataFromEntry{find(v1alpha1.Find{})} }, []string{"spec.dataFrom[0]: find", "set path, name or tags"}},
+		"FindEmpty": {"Conditions that are empty are none.", func(s *spec) {
+			s.DataFrom = []v1alpha1.DataFromEntry{find(v1alpha1.Find{Name: &v1alpha1.FindName{}, Tags: map[string]string{}})}
+		}, []string{"spec.dataFrom[0]: find", "set path, name or tags"}},
+		"FindBadRegexp": {"What is wrong shows before anything is read.", func(s *spec) {
+			s.DataFrom = []v1alpha1.DataFromEntry{find(v1alpha1.Find{Name: &v1alpha1.FindName{RegExp: "a("}})}
+		}, []string{"spec.dataFrom[0]: find: name.regexp", `"a("`, "missing closing )"}},
+		"FindNoStore": {"There must be a store to search.", func(s *spec) {
+			s.StoreRef, s.Data, s.DataFrom = nil, nil, []v1alpha1.DataFromEntry{find(v1alpha1.Find{Path: "a"})}
+		}, []string{"spec.dataFrom[0]", "set spec.storeRef or sourceRef.storeRef"}},
+		"FindAndExtract": {"An entry has one source.", func(s *spec) {
+			s.DataFrom = []v1alpha1.DataFromEntry{extract("a")}
+			s.DataFrom[0].Find = &v1alpha1.Find{Path: "a"}
+		}, []string{"spec.dataFrom[0]", "make two entries"}},
+		"RewriteNothing": {"A step that does nothing is a mistake.", rewriting(v1alpha1.Rewrite{}), []string{"spec.dataFrom[0]: rewrite[0]", "0 of regexp, transform and merge", "set exactly one"}},
+		"RewriteTwice": {"The order of two changes in one step is nobody's guess.", rewriting(v1alpha1.Rewrite{Regexp: &v1alpha1.RewriteRegexp{}, Merge: &v1alpha1.RewriteMerge{}}),
+			[]string{"spec.dataFrom[0]: rewrite[0]", "2 of regexp, transform and merge", "set exactly one"}},
+		"RewriteBadRegexp":  {"What is wrong shows before anything is read.", rewriting(regexpStep("a", "b"), regexpStep("a(", "b")), []string{"spec.dataFrom[0]: rewrite[1]: regexp.source", `"a("`, "missing closing )"}},
+		"RewriteLongTarget": {"A long text in place of every character fills the memory.", rewriting(regexpStep("", strings.Repeat("a", 513))), []string{"spec.dataFrom[0]: rewrite[0]: regexp.target", "513", "shorten it"}},
+		"MergeNowhere":      {"One object goes to one key, and somebody must name it.", rewriting(mergeStep(v1alpha1.RewriteMerge{Strategy: "JSON"})), []string{"spec.dataFrom[0]: rewrite[0]: merge: into", "set it"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -171,46 +229,64 @@ func TestNewPlanErrors(t *testing.T) {
 // fields says of every field of the spec whether it is served. A value after "refused" is tried, too;
 // without one, any value but the zero is refused. Everything below a refused field is refused.
 var fields = map[string]string{
-	"storeRef.apiVersion":                    "served",
-	"storeRef.kind":                          "served",
-	"storeRef.name":                          "served",
-	"suspend":                                "served",
-	"refreshPolicy":                          "served Periodic OnChange CreatedOnce; refused Hourly",
-	"refreshInterval":                        "served 1h",
-	"target.name":                            "served",
-	"target.creationPolicy":                  "served Owner Orphan Merge CreateOrMerge None; refused Later",
-	"target.deletionPolicy":                  "served Retain Delete Merge; refused Later",
-	"target.cleanupPolicy":                   "served OnDelete Never; refused Later",
-	"target.immutable":                       "served",
-	"target.template.type":                   "served Opaque kubernetes.io/tls",
-	"target.template.data":                   "refused",
-	"target.template.mergePolicy":            "refused Replace Merge",
-	"target.template.metadata.labels":        "refused",
-	"target.template.metadata.annotations":   "refused",
-	"target.template.templateFrom":           "refused",
-	"data.secretKey":                         "served",
-	"data.optional":                          "served",
-	"data.remoteRef.key":                     "served",
-	"data.remoteRef.property":                "served",
-	"data.remoteRef.version":                 "served",
-	"data.remoteRef.metadataPolicy":          "served None; refused Fetch Later",
-	"data.remoteRef.decodingStrategy":        "served None; refused Base64 Base64URL Auto Later",
-	"data.remoteRef.conversionStrategy":      "served Default; refused Unicode Later",
-	"data.sourceRef.storeRef.apiVersion":     "served",
-	"data.sourceRef.storeRef.kind":           "served",
-	"data.sourceRef.storeRef.name":           "served",
-	"dataFrom.extract.key":                   "served",
-	"dataFrom.extract.property":              "served",
-	"dataFrom.extract.version":               "served",
-	"dataFrom.extract.metadataPolicy":        "served None; refused Fetch Later",
-	"dataFrom.extract.decodingStrategy":      "served None; refused Base64 Base64URL Auto Later",
-	"dataFrom.extract.conversionStrategy":    "served Default; refused Unicode Later",
-	"dataFrom.find":                          "refused",
-	"dataFrom.rewrite":                       "refused",
-	"dataFrom.sourceRef.storeRef.apiVersion": "served",
-	"dataFrom.sourceRef.storeRef.kind":       "served",
-	"dataFrom.sourceRef.storeRef.name":       "served",
-	"dataFrom.sourceRef.generatorRef":        "refused",
+	"storeRef.apiVersion":                              "served",
+	"storeRef.kind":                                    "served",
+	"storeRef.name":                                    "served",
+	"suspend":                                          "served",
+	"refreshPolicy":                                    "served Periodic OnChange CreatedOnce; refused Hourly",
+	"refreshInterval":                                  "served 1h",
+	"target.name":                                      "served",
+	"target.creationPolicy":                            "served Owner Orphan Merge CreateOrMerge None; refused Later",
+	"target.deletionPolicy":                            "served Retain Delete Merge; refused Later",
+	"target.cleanupPolicy":                             "served OnDelete Never; refused Later",
+	"target.immutable":                                 "served",
+	"target.template.type":                             "served Opaque kubernetes.io/tls",
+	"target.template.data":                             "served",
+	"target.template.mergePolicy":                      "served Replace Merge; refused Later",
+	"target.template.metadata.labels":                  "served",
+	"target.template.metadata.annotations":             "served",
+	"target.template.templateFrom.configMap.name":      "served",
+	"target.template.templateFrom.configMap.items.key": "served",
+	"target.template.templateFrom.configMap.items.templateAs": "served Values KeysAndValues; refused Later",
+	"target.template.templateFrom.secret.name":                "served",
+	"target.template.templateFrom.secret.items.key":           "served",
+	"target.template.templateFrom.secret.items.templateAs":    "served Values KeysAndValues; refused Later",
+	"target.template.templateFrom.literal":                    "served",
+	"target.template.templateFrom.target":                     "served Data Labels Annotations; refused Later",
+	"data.secretKey":                                          "served",
+	"data.optional":                                           "served",
+	"data.remoteRef.key":                                      "served",
+	"data.remoteRef.property":                                 "served",
+	"data.remoteRef.version":                                  "served",
+	"data.remoteRef.metadataPolicy":                           "served None Fetch; refused Later",
+	"data.remoteRef.decodingStrategy":                         "served None Base64 Base64URL Auto; refused Later",
+	"data.remoteRef.conversionStrategy":                       "served Default Unicode; refused Later",
+	"data.sourceRef.storeRef.apiVersion":                      "served",
+	"data.sourceRef.storeRef.kind":                            "served",
+	"data.sourceRef.storeRef.name":                            "served",
+	"dataFrom.extract.key":                                    "served",
+	"dataFrom.extract.property":                               "served",
+	"dataFrom.extract.version":                                "served",
+	"dataFrom.extract.metadataPolicy":                         "served None Fetch; refused Later",
+	"dataFrom.extract.decodingStrategy":                       "served None Base64 Base64URL Auto; refused Later",
+	"dataFrom.extract.conversionStrategy":                     "served Default Unicode; refused Later",
+	"dataFrom.find.path":                                      "served",
+	"dataFrom.find.name.regexp":                               "served",
+	"dataFrom.find.tags":                                      "served",
+	"dataFrom.find.decodingStrategy":                          "served None Base64 Base64URL Auto; refused Later",
+	"dataFrom.find.conversionStrategy":                        "served Default Unicode; refused Later",
+	"dataFrom.rewrite.regexp.source":                          "served",
+	"dataFrom.rewrite.regexp.target":                          "served",
+	"dataFrom.rewrite.merge.into":                             "served",
+	"dataFrom.rewrite.merge.strategy":                         "served Extract JSON; refused Later",
+	"dataFrom.rewrite.merge.priority":                         "served",
+	"dataFrom.rewrite.merge.priorityPolicy":                   "served Strict IgnoreNotFound; refused Later",
+	"dataFrom.rewrite.merge.conflictPolicy":                   "served Error Ignore; refused Later",
+	"dataFrom.rewrite.transform.template":                     "served",
+	"dataFrom.sourceRef.storeRef.apiVersion":                  "served",
+	"dataFrom.sourceRef.storeRef.kind":                        "served",
+	"dataFrom.sourceRef.storeRef.name":                        "served",
+	"dataFrom.sourceRef.generatorRef":                         "refused",
 }
 
 // TestEveryField fails when the API gets a field that neither the plan nor unsupported knows.
@@ -259,6 +335,23 @@ func tryField(t *testing.T, path []string, value string, served bool) {
 		s.Data[0].SourceRef = &v1alpha1.DataSourceRef{StoreRef: *fakeStore("second")}
 		s.DataFrom = []v1alpha1.DataFromEntry{extract("shop/db")}
 		s.DataFrom[0].SourceRef = &v1alpha1.SourceRef{StoreRef: fakeStore("third")}
+		switch strings.Join(path[:min(len(path), 3)], ".") {
+		case "dataFrom.find.path", "dataFrom.find.name", "dataFrom.find.tags":
+			s.DataFrom[0].Extract = nil
+		case "dataFrom.find.decodingStrategy", "dataFrom.find.conversionStrategy":
+			s.DataFrom[0].Extract, s.DataFrom[0].Find = nil, &v1alpha1.Find{Path: "shop/"}
+		case "target.template.templateFrom":
+			src := &v1alpha1.TemplateSource{Name: "templates", Items: []v1alpha1.TemplateSourceItem{{Key: "k"}}}
+			f := v1alpha1.TemplateFrom{ConfigMap: src}
+			if path[3] == "secret" {
+				f = v1alpha1.TemplateFrom{Secret: src}
+			} else if path[3] == "literal" {
+				f = v1alpha1.TemplateFrom{}
+			}
+			s.Target.Template = &v1alpha1.Template{TemplateFrom: []v1alpha1.TemplateFrom{f}}
+		case "dataFrom.rewrite.merge":
+			s.DataFrom[0].Rewrite = []v1alpha1.Rewrite{mergeStep(v1alpha1.RewriteMerge{Into: "all"})}
+		}
 	})
 	set(t, reflect.ValueOf(&es.Spec).Elem(), path, value)
 	_, err := NewPlan(es)

@@ -3,7 +3,6 @@ package render
 import (
 	"encoding/json"
 	"regexp"
-	"strings"
 
 	"github.com/tidwall/gjson"
 
@@ -77,17 +76,6 @@ func Extract(data []byte) ([]KeyValue, error) {
 		return true
 	})
 	return kvs, nil
-}
-
-// ConvertKey replaces each character that a Secret key may not hold by "_".
-func ConvertKey(key string) string {
-	return strings.Map(func(c rune) rune {
-		switch {
-		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '-', c == '_', c == '.':
-			return c
-		}
-		return '_'
-	}, key)
 }
 
 func text(v gjson.Result) []byte {

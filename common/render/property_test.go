@@ -4,10 +4,8 @@ import (
 	"bytes"
 	"strings"
 	"testing"
-	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
-	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/direct-secrets/direct-secrets/common/store"
 )
@@ -147,27 +145,6 @@ func TestExtract(t *testing.T) {
 	}
 }
 
-func TestConvertKey(t *testing.T) {
-	cases := map[string]struct {
-		reason string
-		key    string
-		want   string
-	}{
-		"Valid":   {"What a Secret key may hold stays.", "Az09-_.", "Az09-_."},
-		"Slash":   {"Everything else becomes an underscore.", "a/b c:d", "a_b_c_d"},
-		"Unicode": {"One character becomes one underscore.", "aä😀", "a__"},
-		"Invalid": {"A byte that is no text becomes one underscore.", "a\xff", "a_"},
-		"Empty":   {"Nothing stays nothing.", "", ""},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, ConvertKey(tc.key)); diff != "" {
-				t.Errorf("\n%s\nConvertKey(): -want, +got:\n%s", tc.reason, diff)
-			}
-		})
-	}
-}
-
 func FuzzProperty(f *testing.F) {
 	for _, p := range []string{
 		"user", "db.password", "list.#", "users.#(n==\"x\")#.p", "..#", "..0.user", "@this|@ugly", "@keys|0", "a.@flatten:{\"deep\":true}",
@@ -215,22 +192,6 @@ func FuzzExtract(f *testing.F) {
 			if err != nil || !bytes.Equal(v, m.Value) {
 				t.Errorf("Extract(%q) has %q: %q, and Property yields %q, %v", data, m.Key, m.Value, v, err)
 			}
-		}
-	})
-}
-
-func FuzzConvertKey(f *testing.F) {
-	for _, k := range []string{"", "a", "a/b", "..", "ä", "\xff", strings.Repeat("a", 300)} {
-		f.Add(k)
-	}
-	f.Fuzz(func(t *testing.T, key string) {
-		got := ConvertKey(key)
-		if utf8.RuneCountInString(got) != utf8.RuneCountInString(key) || ConvertKey(got) != got {
-			t.Errorf("ConvertKey(%q): %q", key, got)
-		}
-		// A letter in front and a bounded length leave only the characters to complain about.
-		if msgs := validation.IsConfigMapKey("a" + got[:min(len(got), 250)]); len(msgs) > 0 {
-			t.Errorf("ConvertKey(%q): %q is no key of a Secret: %v", key, got, msgs)
 		}
 	})
 }

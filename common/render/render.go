@@ -1,7 +1,9 @@
 package render
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -14,6 +16,10 @@ import (
 type Output struct {
 	// Data by key.
 	Data map[string][]byte
+	// Labels and Annotations that a template yields.
+	Labels, Annotations map[string]string
+	// Values is the number of keys that were read, before any template.
+	Values int
 	// Sources that were read, for the status.
 	Sources []v1alpha1.SourceStatus
 	// Gone reports what the spec names, without calling it optional, and the provider says does not
@@ -21,17 +27,29 @@ type Output struct {
 	Gone *store.Error
 }
 
-// Values returns the result of a read.
-type Values func(Source) store.Result
+// Values returns the answer to a read.
+type Values func(Source) store.Answer
 
-// Render returns the Secret's keys and values. If any value could not be read or is unfit, nothing
+// maxSources is how many sources the status lists; a find can yield thousands.
+const maxSources = 100
+
+// Render is Read and Shape.
+func Render(es *v1alpha1.ExternalSecret, p Plan, values Values, texts Texts) (Output, error) {
+	out, err := Read(es, p, values)
+	if err != nil {
+		return Output{}, err
+	}
+	return Shape(es, p, out, texts)
+}
+
+// Read returns the keys and values that the entries of the spec yield. If any value could not be read or is unfit, nothing
 // is returned but the error, a *store.Error whose message begins with its class and names the key
 // and the store: a Secret is never half-filled. What definitely does not exist is no such error; the
 // policies decide about it.
-func Render(es *v1alpha1.ExternalSecret, p Plan, values Values) (Output, error) {
+func Read(es *v1alpha1.ExternalSecret, p Plan, values Values) (Output, error) {
 	r := &renderer{values: values, data: map[string][]byte{}}
 	for i, e := range es.Spec.DataFrom {
-		r.extract(fmt.Sprintf("spec.dataFrom[%d]", i), storeOfDataFrom(es, e), *e.Extract)
+		r.many(fmt.Sprintf("spec.dataFrom[%d]", i), storeOfDataFrom(es, e), e)
 	}
 	for _, e := range es.Spec.Data {
 		r.single(storeOfData(es, e), e)
@@ -39,20 +57,60 @@ func Render(es *v1alpha1.ExternalSecret, p Plan, values Values) (Output, error) 
 	if err := verdict(r.errs, len(r.gone)); err != nil {
 		return Output{}, err
 	}
-	out := Output{Data: r.data, Gone: verdict(r.gone, 0)}
+	out := Output{Data: r.data, Values: len(r.data), Gone: verdict(r.gone, 0)}
+	out.Sources = sources(p, values)
+	return out, nil
+}
+
+// Shape turns what was read into what the Secret shall hold: by the template, if there is one. The
+// error is as that of Read.
+func Shape(es *v1alpha1.ExternalSecret, p Plan, out Output, texts Texts) (Output, error) {
+	// What is kept as it is, or has nothing left, needs no template, which could only fail.
+	t, deletion := es.Spec.Target, es.Spec.Target.DeletionPolicy
+	kept := out.Gone != nil && (deletion == "" || deletion == v1alpha1.DeletionRetain)
+	if kept || (out.Values == 0 && deletion == v1alpha1.DeletionDelete) {
+		return out, nil
+	}
+	if t.Template != nil {
+		if err := renderTemplate(t.Template, &out, texts); err != nil {
+			return Output{}, err
+		}
+	}
+	// Under Merge somebody else makes the Secret, and its other keys count, too.
+	if t.Template != nil && t.CreationPolicy != v1alpha1.CreateMerge {
+		if err := CheckType(corev1.SecretType(t.Template.Type), out.Data); err != nil {
+			return Output{}, err
+		}
+	}
 	size := 0
-	for _, v := range r.data {
+	for _, v := range out.Data {
 		size += len(v)
 	}
 	if size > corev1.MaxSecretSize {
 		return Output{}, store.NewError(store.Invalid, "Invalid: the values of Secret %q are %d bytes in all, and a Secret holds at most %d; read fewer or smaller values", p.Target, size, corev1.MaxSecretSize)
 	}
+	return out, nil
+}
+
+// sources are what was read, for the status.
+func sources(p Plan, values Values) []v1alpha1.SourceStatus {
+	var all []v1alpha1.SourceStatus
 	for _, s := range p.Sources {
-		if res := values(s); res.Err == nil {
-			out.Sources = append(out.Sources, v1alpha1.SourceStatus{Key: s.Ref.Key, Version: res.Value.Version})
+		a := values(s)
+		if a.Err != nil {
+			continue
+		}
+		found := a.Found
+		if s.Search == (store.Search{}) {
+			found = []store.Value{{Key: s.Ref.Key, Version: a.Value.Version}}
+		}
+		for _, v := range found {
+			if len(all) < maxSources {
+				all = append(all, v1alpha1.SourceStatus{Key: v.Key, Version: v.Version})
+			}
 		}
 	}
-	return out, nil
+	return all
 }
 
 type renderer struct {
@@ -65,62 +123,123 @@ type renderer struct {
 func (r *renderer) single(ref *v1alpha1.StoreRef, e v1alpha1.DataEntry) {
 	v, err := r.read(ref, e.RemoteRef)
 	if err == nil {
+		v, err = Decode(v, e.RemoteRef.DecodingStrategy)
+	}
+	if err == nil {
 		r.data[e.SecretKey] = v
 		return
 	}
 	if e.Optional && store.IsNotFound(err) {
 		return
 	}
-	r.fail(ref, e.RemoteRef, err)
+	r.fail(ref, nameOf(e.RemoteRef), err)
 }
 
-func (r *renderer) extract(field string, ref *v1alpha1.StoreRef, rr v1alpha1.RemoteRef) {
-	v, err := r.read(ref, rr)
+// many fills the keys of an entry that yields many.
+func (r *renderer) many(field string, ref *v1alpha1.StoreRef, e v1alpha1.DataFromEntry) {
+	what, shape := r.shapeOf(e)
+	kvs, err := r.readMany(ref, e)
+	if err == nil {
+		kvs, err = Rewrite(kvs, e.Rewrite, field)
+	}
+	if err == nil {
+		kvs, err = shape.apply(kvs, field)
+	}
 	if err != nil {
-		r.fail(ref, rr, err)
+		r.fail(ref, what, err)
 		return
 	}
-	keys, err := Extract(v)
-	if err != nil {
-		r.fail(ref, rr, err)
-		return
+	for _, kv := range kvs {
+		r.data[kv.Key] = kv.Value
 	}
-	from := map[string]string{}
-	for _, kv := range keys {
-		k := ConvertKey(kv.Key)
-		if other, twice := from[k]; twice {
-			r.fail(ref, rr, store.NewError(store.Invalid, "%s: the remote keys %.64q and %.64q both become the Secret key %.64q", field, other, kv.Key, k))
-			return
-		}
+}
+
+// shape is what is done to the keys and values of an entry.
+type shape struct{ conversion, decoding string }
+
+// shapeOf returns what an entry reads, in words, and its shape.
+func (r *renderer) shapeOf(e v1alpha1.DataFromEntry) (string, shape) {
+	if e.Extract != nil {
+		return nameOf(*e.Extract), shape{e.Extract.ConversionStrategy, e.Extract.DecodingStrategy}
+	}
+	return "find", shape{e.Find.ConversionStrategy, e.Find.DecodingStrategy}
+}
+
+func (s shape) apply(kvs []KeyValue, field string) ([]KeyValue, error) {
+	out := make([]KeyValue, len(kvs))
+	for i, kv := range kvs {
+		k := ConvertKey(kv.Key, s.conversion)
 		if len(validation.IsConfigMapKey(k)) > 0 {
-			r.fail(ref, rr, store.NewError(store.Invalid, "%s: the remote key %.64q cannot be a key of a Secret", field, kv.Key))
-			return
+			return nil, store.NewError(store.Invalid, "%s: the remote key %.64q cannot be a key of a Secret", field, kv.Key)
 		}
-		from[k] = kv.Key
-		r.data[k] = kv.Value
+		v, err := Decode(kv.Value, s.decoding)
+		if err != nil {
+			return nil, store.NewError(store.Invalid, "%s: the remote key %.64q: %s", field, kv.Key, store.Safe(err).Message)
+		}
+		out[i] = KeyValue{Key: k, Value: v}
 	}
+	return out, unique(kvs, out, field)
+}
+
+// readMany returns the keys and values of an entry as the provider has them.
+func (r *renderer) readMany(ref *v1alpha1.StoreRef, e v1alpha1.DataFromEntry) ([]KeyValue, error) {
+	if e.Extract != nil {
+		v, err := r.read(ref, *e.Extract)
+		if err != nil {
+			return nil, err
+		}
+		return Extract(v)
+	}
+	a := r.values(Source{Store: *ref, Read: store.Read{Search: searchOf(*e.Find)}})
+	switch {
+	case store.IsNotFound(a.Err):
+		// A list tells what there is by being complete; this says nothing of single secrets.
+		return nil, store.NewError(store.Unavailable, "the list of secrets could not be read: %s", store.Safe(a.Err).Message)
+	case a.Err != nil:
+		return nil, a.Err
+	case len(a.Found) == 0:
+		return nil, store.NewError(store.NotFound, "no secret matches")
+	}
+	kvs := make([]KeyValue, len(a.Found))
+	for i, v := range a.Found {
+		kvs[i] = KeyValue{Key: v.Key, Value: v.Data}
+	}
+	slices.SortStableFunc(kvs, func(a, b KeyValue) int { return cmp.Compare(a.Key, b.Key) })
+	return kvs, nil
 }
 
 func (r *renderer) read(ref *v1alpha1.StoreRef, rr v1alpha1.RemoteRef) ([]byte, error) {
-	res := r.values(Source{Store: *ref, Ref: RefOf(rr)})
-	if res.Err != nil {
-		return nil, res.Err
+	a := r.values(Source{Store: *ref, Read: store.Read{Ref: RefOf(rr)}})
+	if a.Err != nil {
+		return nil, a.Err
 	}
-	if n := len(res.Value.Data); n > corev1.MaxSecretSize {
+	data := a.Value.Data
+	if rr.MetadataPolicy == metadataFetch {
+		var err error
+		if data, err = marshal(a.Value.Metadata); err != nil || a.Value.Metadata == nil {
+			data = []byte("{}")
+		}
+	}
+	if n := len(data); n > corev1.MaxSecretSize {
 		return nil, store.NewError(store.Invalid, "its value is %d bytes, and a Secret holds at most %d", n, corev1.MaxSecretSize)
 	}
 	if rr.Property == "" {
-		return res.Value.Data, nil
+		return data, nil
 	}
-	return Property(res.Value.Data, rr.Property)
+	return Property(data, rr.Property)
 }
 
-func (r *renderer) fail(ref *v1alpha1.StoreRef, rr v1alpha1.RemoteRef, err error) {
-	safe := store.Safe(err)
+// nameOf names what a remoteRef reads.
+func nameOf(rr v1alpha1.RemoteRef) string {
 	what := fmt.Sprintf("%q", rr.Key)
 	if rr.Version != "" {
 		what += fmt.Sprintf(" version %q", rr.Version)
 	}
+	return what
+}
+
+func (r *renderer) fail(ref *v1alpha1.StoreRef, what string, err error) {
+	safe := store.Safe(err)
 	e := &store.Error{
 		Class:      safe.Class,
 		Message:    fmt.Sprintf("%s: %s in %s %q: %s", safe.Class, what, ref.Kind, ref.Name, safe.Message),

@@ -18,26 +18,33 @@ import (
 // canary is a value that must show in no message.
 const canary = "c4n4ry-v4lue"
 
-// remote is what the stores hold: results by store, key and version, as store/key@version.
-type remote map[string]store.Result
+// remote is what the stores hold: answers by store, key and version, as store/key@version; metadata as
+// store/key#; and what a path finds as store?path.
+type remote map[string]store.Answer
 
-func (r remote) values(s Source) store.Result {
+func (r remote) values(s Source) store.Answer {
 	name := s.Store.Name + "/" + s.Ref.Key
+	if s.Search != (store.Search{}) {
+		name = s.Store.Name + "?" + s.Search.Path
+	}
 	if s.Ref.Version != "" {
 		name += "@" + s.Ref.Version
 	}
-	if res, ok := r[name]; ok {
-		return res
+	if s.Ref.Metadata {
+		name += "#"
 	}
-	return store.Result{Err: store.NewError(store.NotFound, "it does not exist")}
+	if a, ok := r[name]; ok {
+		return a
+	}
+	return store.Answer{Err: store.NewError(store.NotFound, "it does not exist")}
 }
 
-func value(data, version string) store.Result {
-	return store.Result{Value: store.Value{Data: []byte(data), Version: version}}
+func value(data, version string) store.Answer {
+	return store.Answer{Value: store.Value{Data: []byte(data), Version: version}}
 }
 
-func failure(c store.Class) store.Result {
-	return store.Result{Err: store.NewError(c, "the provider says no")}
+func failure(c store.Class) store.Answer {
+	return store.Answer{Err: store.NewError(c, "the provider says no")}
 }
 
 func TestRender(t *testing.T) {
@@ -145,7 +152,7 @@ func TestRender(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			out, err := Render(es, p, tc.remote.values)
+			out, err := Render(es, p, tc.remote.values, nil)
 			if err != nil {
 				t.Fatalf("\n%s\nRender(): %v", tc.reason, err)
 			}
@@ -276,7 +283,7 @@ func TestRenderErrors(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			out, err := Render(es, p, tc.remote.values)
+			out, err := Render(es, p, tc.remote.values, nil)
 			if tc.want.Class == store.NotFound && err == nil && out.Gone != nil {
 				err, out.Gone = out.Gone, nil // For the policies to decide; here no value is left.
 				if len(out.Data) == 0 {
@@ -319,11 +326,12 @@ func TestRenderGone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := Render(es, p, remote{"prod/shop/db": value("x", "v1")}.values)
+	out, err := Render(es, p, remote{"prod/shop/db": value("x", "v1")}.values, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := Output{
+		Values:  1,
 		Data:    map[string][]byte{es.Spec.Data[0].SecretKey: []byte("x")},
 		Sources: []v1alpha1.SourceStatus{{Key: "shop/db", Version: "v1"}},
 		Gone:    &store.Error{Class: store.NotFound, Message: `NotFound: "other" in FakeStore "prod": it does not exist`},
@@ -346,8 +354,8 @@ func TestRenderLeavesTheProvidersError(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := remote{"prod/shop/db": failure(store.Denied)}
-	_, first := Render(es, p, r.values)
-	_, second := Render(es, p, r.values)
+	_, first := Render(es, p, r.values, nil)
+	_, second := Render(es, p, r.values, nil)
 	if diff := cmp.Diff(first.Error(), second.Error()); diff != "" {
 		t.Errorf("Render(), twice: -first, +second:\n%s", diff)
 	}

@@ -12,24 +12,16 @@ import (
 // nothing is ignored in silence.
 func unsupported(es *v1alpha1.ExternalSecret) error {
 	t := es.Spec.Target
-	// The API server takes only what the CRD lists; a later CRD may list more than this version knows.
-	for _, p := range []struct {
-		field, value string
-		known        []string
-	}{
-		{"spec.refreshPolicy", string(es.Spec.RefreshPolicy), names(v1alpha1.RefreshPeriodic, v1alpha1.RefreshOnChange, v1alpha1.RefreshCreatedOnce)},
-		{"spec.target.creationPolicy", string(t.CreationPolicy), names(v1alpha1.CreateOwner, v1alpha1.CreateOrphan, v1alpha1.CreateMerge, v1alpha1.CreateCreateOrMerge, v1alpha1.CreateNone)},
-		{"spec.target.deletionPolicy", string(t.DeletionPolicy), names(v1alpha1.DeletionRetain, v1alpha1.DeletionDelete, v1alpha1.DeletionMerge)},
-		{"spec.target.cleanupPolicy", string(t.CleanupPolicy), names(v1alpha1.CleanupOnDelete, v1alpha1.CleanupNever)},
-	} {
-		if p.value != "" && !slices.Contains(p.known, p.value) {
-			return notYet(p.field + ": " + p.value)
-		}
+	if err := known(
+		enum{"spec.refreshPolicy", string(es.Spec.RefreshPolicy), names(v1alpha1.RefreshPeriodic, v1alpha1.RefreshOnChange, v1alpha1.RefreshCreatedOnce)},
+		enum{"spec.target.creationPolicy", string(t.CreationPolicy), names(v1alpha1.CreateOwner, v1alpha1.CreateOrphan, v1alpha1.CreateMerge, v1alpha1.CreateCreateOrMerge, v1alpha1.CreateNone)},
+		enum{"spec.target.deletionPolicy", string(t.DeletionPolicy), names(v1alpha1.DeletionRetain, v1alpha1.DeletionDelete, v1alpha1.DeletionMerge)},
+		enum{"spec.target.cleanupPolicy", string(t.CleanupPolicy), names(v1alpha1.CleanupOnDelete, v1alpha1.CleanupNever)},
+	); err != nil {
+		return err
 	}
-	if t.Template != nil {
-		if err := unsupportedTemplate(t.Template); err != nil {
-			return err
-		}
+	if err := checkTemplate(t.Template); err != nil {
+		return errors.Errorf("%s.%s", templateField, err)
 	}
 	for i, e := range es.Spec.Data {
 		if err := unsupportedRef(e.RemoteRef); err != nil {
@@ -44,6 +36,23 @@ func unsupported(es *v1alpha1.ExternalSecret) error {
 	return nil
 }
 
+// enum is a field with the values that are served.
+type enum struct {
+	field, value string
+	served       []string
+}
+
+// known names the first value that is not served. The API server takes only what the CRD lists, but a
+// later CRD may list more than this version knows.
+func known(enums ...enum) error {
+	for _, e := range enums {
+		if e.value != "" && !slices.Contains(e.served, e.value) {
+			return notYet(e.field + ": " + e.value)
+		}
+	}
+	return nil
+}
+
 func names[T ~string](values ...T) []string {
 	out := make([]string, len(values))
 	for i, v := range values {
@@ -52,47 +61,39 @@ func names[T ~string](values ...T) []string {
 	return out
 }
 
-// unsupportedTemplate accepts a template that only sets the type.
-func unsupportedTemplate(t *v1alpha1.Template) error {
-	switch {
-	case len(t.Data) > 0:
-		return notYet("spec.target.template.data")
-	case len(t.TemplateFrom) > 0:
-		return notYet("spec.target.template.templateFrom")
-	case len(t.Metadata.Labels)+len(t.Metadata.Annotations) > 0:
-		return notYet("spec.target.template.metadata")
-	case t.MergePolicy != "":
-		return notYet("spec.target.template.mergePolicy")
-	case t.Type == "kubernetes.io/service-account-token" || t.Type == "bootstrap.kubernetes.io/token":
-		return errors.Errorf("spec.target.template.type: %s gives rights in the cluster and is refused", t.Type)
-	}
-	return nil
-}
-
 func unsupportedDataFrom(e v1alpha1.DataFromEntry) error {
 	switch {
 	case e.SourceRef != nil && e.SourceRef.GeneratorRef != nil:
 		return notYet("sourceRef.generatorRef")
-	case e.Find != nil:
-		return notYet("find")
-	case len(e.Rewrite) > 0:
-		return notYet("rewrite")
-	case e.Extract == nil:
-		return errors.New("nothing to read; set extract")
+	case e.Extract == nil && e.Find == nil:
+		return errors.New("nothing to read; set extract or find")
+	case e.Extract != nil && e.Find != nil:
+		return errors.New("extract and find are both set; make two entries of it")
+	}
+	for i, w := range e.Rewrite {
+		if err := checkRewrite(w); err != nil {
+			return errors.Wrapf(err, "rewrite[%d]", i)
+		}
+	}
+	if e.Find != nil {
+		return errors.Wrap(known(strategies(e.Find.DecodingStrategy, e.Find.ConversionStrategy)...), "find")
 	}
 	return errors.Wrap(unsupportedRef(*e.Extract), "extract")
 }
 
+// The metadata policies; unset means None.
+const metadataNone, metadataFetch = "None", "Fetch"
+
 func unsupportedRef(r v1alpha1.RemoteRef) error {
-	switch {
-	case r.MetadataPolicy != "" && r.MetadataPolicy != "None":
-		return notYet("metadataPolicy: " + r.MetadataPolicy)
-	case r.DecodingStrategy != "" && r.DecodingStrategy != "None":
-		return notYet("decodingStrategy: " + r.DecodingStrategy)
-	case r.ConversionStrategy != "" && r.ConversionStrategy != "Default":
-		return notYet("conversionStrategy: " + r.ConversionStrategy)
+	return known(append(strategies(r.DecodingStrategy, r.ConversionStrategy),
+		enum{"metadataPolicy", r.MetadataPolicy, []string{metadataNone, metadataFetch}})...)
+}
+
+func strategies(decoding, conversion string) []enum {
+	return []enum{
+		{"decodingStrategy", decoding, []string{decodeNone, decodeBase64, decodeBase64URL, decodeAuto}},
+		{"conversionStrategy", conversion, []string{convertDefault, convertUnicode}},
 	}
-	return nil
 }
 
 func notYet(field string) error {

@@ -24,6 +24,8 @@ const (
 	Unavailable Class = "Unavailable"
 	// Invalid means that a person must change the spec or the remote value.
 	Invalid Class = "Invalid"
+	// Template means that a template fails, or that what it yields is unfit.
+	Template Class = "Template"
 	// Conflict means that somebody else changed the remote secret meanwhile.
 	Conflict Class = "Conflict"
 )

@@ -6,12 +6,14 @@ package store
 
 import (
 	"context"
+	"encoding/json"
 	"iter"
 	"regexp"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/pattern"
 )
 
 // An Object is a store Kind: any object that embeds StoreSpec and StoreStatus.
@@ -132,4 +134,56 @@ type Query struct {
 	Name *regexp.Regexp
 	// Tags that a secret must carry.
 	Tags map[string]string
+}
+
+// A Search is a Query in a form that can be compared: equal searches of a store are one read. The
+// zero Search is none.
+type Search struct {
+	Path string
+	// Name is the regular expression of Query.Name.
+	Name string
+	// Tags are the pairs of Query.Tags as a JSON object.
+	Tags string
+}
+
+// NewSearch returns the Search for what a spec asks for.
+func NewSearch(path, name string, tags map[string]string) Search {
+	s := Search{Path: path, Name: name}
+	if len(tags) > 0 {
+		if b, err := json.Marshal(tags); err == nil { // Strings always encode, and keys in order.
+			s.Tags = string(b)
+		}
+	}
+	return s
+}
+
+// Query returns what the Search asks for; an error of class Invalid if Name is no regular expression.
+func (s Search) Query() (Query, error) {
+	q := Query{Path: s.Path}
+	if s.Name != "" {
+		re, err := pattern.Compile(s.Name)
+		if err != nil {
+			return Query{}, NewError(Invalid, "find: name.regexp: %s", err)
+		}
+		q.Name = re
+	}
+	if s.Tags != "" {
+		if err := json.Unmarshal([]byte(s.Tags), &q.Tags); err != nil {
+			return Query{}, NewError(Invalid, "find: the tags are not readable")
+		}
+	}
+	return q, nil
+}
+
+// A Read is one thing to ask a store for: one secret, or all that a Search matches. It is comparable.
+type Read struct {
+	Ref    Ref
+	Search Search
+}
+
+// An Answer is what a store says to a Read: Value for a Ref, Found for a Search, or an error.
+type Answer struct {
+	Value Value
+	Found []Value
+	Err   error
 }

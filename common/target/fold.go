@@ -72,6 +72,11 @@ func (d *Desired) held(live *corev1.Secret) *fieldpath.Set {
 			set.Insert(fieldpath.MakePathOrDie("metadata", "labels", k))
 		}
 	}
+	for k, v := range d.Annotations {
+		if is, ok := live.Annotations[k]; ok && is == v {
+			set.Insert(fieldpath.MakePathOrDie("metadata", "annotations", k))
+		}
+	}
 	if key := MarkKey(d.Mark.Name); live.Annotations[key] != "" {
 		set.Insert(fieldpath.MakePathOrDie("metadata", "annotations", key))
 	}

@@ -10,6 +10,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"hash"
+	"maps"
 	"slices"
 	"strings"
 
@@ -76,6 +77,8 @@ type Desired struct {
 	Immutable bool
 	Data      map[string][]byte
 	Labels    map[string]string
+	// Annotations without the mark.
+	Annotations map[string]string
 	// Owner is nil if the Secret shall not be owned.
 	Owner *metav1.OwnerReference
 	// Mark without its hashes; Seal fills them.
@@ -91,7 +94,23 @@ func (d *Desired) Seal() {
 		field(h, []byte(k))
 		field(h, d.Data[k])
 	}
+	for _, m := range []map[string]string{d.Labels, d.Annotations} {
+		field(h, nil) // Between two maps.
+		for _, k := range slices.Sorted(mapKeys(m)) {
+			field(h, []byte(k))
+			field(h, []byte(m[k]))
+		}
+	}
 	d.Mark.Hash = sum(h)
+}
+
+// HashInputs returns a hash of what values are rendered from, keyed like that of the values.
+func HashInputs(uid types.UID, inputs [][]byte) string {
+	h := keyed(uid)
+	for _, b := range inputs {
+		field(h, b)
+	}
+	return sum(h)
 }
 
 func (d *Desired) annotations() map[string]string {
@@ -99,11 +118,17 @@ func (d *Desired) annotations() map[string]string {
 	if err != nil {
 		panic(err) // A struct of strings and a number always encodes.
 	}
-	return map[string]string{MarkKey(d.Mark.Name): string(mark)}
+	all := maps.Clone(d.Annotations)
+	if all == nil {
+		all = map[string]string{}
+	}
+	all[MarkKey(d.Mark.Name)] = string(mark)
+	return all
 }
 
 func (d *Desired) fields() Fields {
-	f := newFields(mapKeys(d.Data), mapKeys(d.Labels), mapKeys(map[string]string{MarkKey(d.Mark.Name): ""}))
+	names := append(slices.Collect(mapKeys(d.Annotations)), MarkKey(d.Mark.Name))
+	f := newFields(mapKeys(d.Data), mapKeys(d.Labels), slices.Values(names))
 	f.Immutable = d.Immutable
 	return f
 }

@@ -167,6 +167,12 @@ func (w *Writer) Own(ctx context.Context, live *corev1.Secret, d Desired, c Cont
 	for _, k := range held.Labels {
 		d.Labels[k] = live.Labels[k]
 	}
+	d.Annotations = map[string]string{}
+	for _, k := range held.Annotations {
+		if k != MarkKey(d.Mark.Name) {
+			d.Annotations[k] = live.Annotations[k]
+		}
+	}
 	// What the mark says of the data stays, also where it is not so any more: that is drift, and shall
 	// still be seen.
 	if mark := Marks(live.Annotations)[d.Mark.Name]; mark.UID == d.Mark.UID {

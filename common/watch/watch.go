@@ -31,6 +31,14 @@ func SecretRef(namespace, name string) ObjectRef {
 	}
 }
 
+// ConfigMapRef names a ConfigMap.
+func ConfigMapRef(namespace, name string) ObjectRef {
+	return ObjectRef{
+		Resource:       schema.GroupVersionResource{Version: "v1", Resource: "configmaps"},
+		NamespacedName: types.NamespacedName{Namespace: namespace, Name: name},
+	}
+}
+
 // Watches is the set of watches of a process.
 type Watches struct {
 	client metadata.Interface

@@ -22,19 +22,19 @@ type reading struct {
 // read asks every store of the plan for its secrets. done is called when all have answered, and told
 // whether one of them failed.
 func read(a attempt, at time.Time, p render.Plan, loaders map[v1alpha1.StoreRef]*fetch.Loader, u fetch.Urgency, done func(failed bool)) *reading {
-	refs := map[v1alpha1.StoreRef][]store.Ref{}
+	reads := map[v1alpha1.StoreRef][]store.Read{}
 	for _, s := range p.Sources {
-		refs[s.Store] = append(refs[s.Store], s.Ref)
+		reads[s.Store] = append(reads[s.Store], s.Read)
 	}
-	r := &reading{attempt: a, at: at, tickets: make(map[v1alpha1.StoreRef]*fetch.Ticket, len(refs))}
+	r := &reading{attempt: a, at: at, tickets: make(map[v1alpha1.StoreRef]*fetch.Ticket, len(reads))}
 	// One more than there are stores, so that done does not run before the tickets are kept.
-	r.missing.Store(int32(len(refs)) + 1)
+	r.missing.Store(int32(len(reads)) + 1)
 	arrived := func() {
 		if r.missing.Add(-1) == 0 {
 			done(r.failed())
 		}
 	}
-	for s, wanted := range refs {
+	for s, wanted := range reads {
 		r.tickets[s] = loaders[s].Request(wanted, u, arrived)
 	}
 	return r
@@ -52,22 +52,22 @@ func (r *reading) take() (render.Values, bool) {
 	if r.missing.Load() > 0 {
 		return nil, false
 	}
-	all := map[render.Source]store.Result{}
+	all := map[render.Source]store.Answer{}
 	for s, t := range r.tickets {
 		results, ok := t.Take()
 		if !ok {
 			return nil, false
 		}
-		for ref, res := range results {
-			all[render.Source{Store: s, Ref: ref}] = res
+		for read, a := range results {
+			all[render.Source{Store: s, Read: read}] = a
 		}
 	}
-	return func(s render.Source) store.Result {
-		res, ok := all[s]
+	return func(s render.Source) store.Answer {
+		a, ok := all[s]
 		if !ok {
-			res.Err = store.NewError(store.Unavailable, "it was not read")
+			a.Err = store.NewError(store.Unavailable, "it was not read")
 		}
-		return res
+		return a
 	}, true
 }
 

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"sync"
 	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
@@ -137,6 +138,9 @@ func (p *pass) run(ctx context.Context) (reconcile.Result, error) {
 		return p.done(ctx, stalled(v1alpha1.ReasonInvalidSpec, err.Error()), 0)
 	}
 
+	if err := p.follow(); err != nil {
+		return reconcile.Result{}, err
+	}
 	decision, secret, err := p.look()
 	if err == nil && decision.Action == policy.Own {
 		// If this generation has had it as it shall be, somebody else has changed it.
@@ -171,7 +175,7 @@ func (p *pass) run(ctx context.Context) (reconcile.Result, error) {
 	}
 	if p.why != policy.NotDue {
 		// It is immutable, so reading has stopped.
-		p.next.ObservedMetadataHash, p.next.ObservedRefreshRequest = metadataHash(p.es), p.es.Annotations[v1alpha1.RefreshRequestAnnotation]
+		p.next.ObservedMetadataHash, p.next.ObservedRefreshRequest = p.metadata(), p.es.Annotations[v1alpha1.RefreshRequestAnnotation]
 		p.next.NextRefreshTime, p.next.Binding = nil, &v1alpha1.Binding{Name: p.plan.Target}
 		return p.done(ctx, synced("the Secret is in step; it is immutable, and so the provider is not read"), 0)
 	}
@@ -264,7 +268,7 @@ func (p *pass) due() policy.Why {
 		Next:                 p.obj.next,
 		Generation:           p.es.Generation,
 		ObservedGeneration:   p.observedGeneration(),
-		MetadataHash:         metadataHash(p.es),
+		MetadataHash:         p.metadata(),
 		ObservedMetadataHash: p.seen.ObservedMetadataHash,
 		Request:              p.es.Annotations[v1alpha1.RefreshRequestAnnotation],
 		ObservedRequest:      p.seen.ObservedRefreshRequest,
@@ -321,7 +325,7 @@ func (p *pass) resume(now time.Time) time.Time {
 // first call asks, and a later one, after the answer has come, finds it here.
 func (p *pass) refresh(ctx context.Context) (reconcile.Result, error) {
 	a := attempt{
-		generation: p.es.Generation, metadata: metadataHash(p.es),
+		generation: p.es.Generation, metadata: p.metadata(),
 		request: p.es.Annotations[v1alpha1.RefreshRequestAnnotation],
 	}
 	wait, again := p.obj.begin(a)
@@ -334,8 +338,7 @@ func (p *pass) refresh(ctx context.Context) (reconcile.Result, error) {
 			return reconcile.Result{}, nil // Its answer enqueues the object.
 		}
 		p.obj.fetch = nil
-		out, err := render.Render(p.es, p.plan, values)
-		return p.write(ctx, answer{out: out, err: err, at: f.at})
+		return p.answered(ctx, values, f.at)
 	}
 	if wait > 0 {
 		return later(wait), nil
@@ -368,6 +371,21 @@ func (p *pass) refresh(ctx context.Context) (reconcile.Result, error) {
 	p.obj.fetch = f
 	f.start(done)
 	return reconcile.Result{}, nil
+}
+
+// answered goes on with the values that were read.
+func (p *pass) answered(ctx context.Context, values render.Values, at time.Time) (reconcile.Result, error) {
+	texts, err := p.texts()
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	a := &answer{at: at}
+	a.read, a.err = render.Read(p.es, p.plan, values)
+	a.shape = sync.OnceValues(func() (render.Output, error) { return render.Shape(p.es, p.plan, a.read, texts) })
+	if inputs := render.Inputs(p.es, p.plan, values, texts); inputs != nil {
+		a.inputs = target.HashInputs(p.es.UID, inputs)
+	}
+	return p.write(ctx, a)
 }
 
 // urgency ranks the read: what a person waits for goes before what merely is due, and after a first
@@ -439,19 +457,19 @@ func held(s store.Object) *metav1.Condition {
 
 // succeed notes that the target is as the answer of the provider wants it, and plans the next
 // refresh.
-func (p *pass) succeed(ctx context.Context, a answer, e effect) (reconcile.Result, error) {
+func (p *pass) succeed(ctx context.Context, a *answer, e effect) (reconcile.Result, error) {
 	p.backoff.Forget(p.request())
 	p.obj.next, p.obj.yielded, p.obj.yieldsAll, p.obj.misses = time.Time{}, e.yielded, e.yieldsAll, 0
 	if policy.Periodic(p.es.Spec.RefreshPolicy, p.plan.Interval) {
 		p.obj.next = a.at.Add(policy.Jitter(p.plan.Interval, p.opts.Random()))
 	}
-	v := p.verdict(a.out, e)
-	p.next.Sources = a.out.Sources
+	v := p.verdict(a.read, e)
+	p.next.Sources = a.read.Sources
 	p.next.Binding = nil
 	if p.es.Spec.Target.CreationPolicy != v1alpha1.CreateNone && !e.absent {
 		p.next.Binding = &v1alpha1.Binding{Name: p.plan.Target}
 	}
-	p.next.ObservedMetadataHash = metadataHash(p.es)
+	p.next.ObservedMetadataHash = p.metadata()
 	p.next.ObservedRefreshRequest = p.es.Annotations[v1alpha1.RefreshRequestAnnotation]
 	conclude(p.next, p.es.Generation, v)
 	refreshed(p.next, p.seen, a.at, p.obj.next)
@@ -505,6 +523,7 @@ type watchOwner types.NamespacedName
 // forget drops what is remembered of an object that is gone or not ours.
 func (r *Reconciler) forget(key types.NamespacedName) {
 	r.unwatch(key)
+	r.watches.Remove(textOwner(key))
 	r.objects.forget(key)
 	r.backoff.Forget(reconcile.Request{NamespacedName: key})
 }

@@ -263,7 +263,8 @@ func TestWriteRefused(t *testing.T) {
 				t.Fatal(err)
 			}
 			p := &pass{Reconciler: r, ctx: t.Context(), es: w.es, obj: &object{uid: "uid"}, plan: plan, seen: &w.es.Status, next: w.es.Status.DeepCopy()}
-			res, err := p.write(t.Context(), answer{out: render.Output{Data: map[string][]byte{"k": []byte("v")}}})
+			out := render.Output{Data: map[string][]byte{"k": []byte("v")}, Values: 1}
+			res, err := p.write(t.Context(), &answer{read: out, shape: func() (render.Output, error) { return out, nil }})
 			got := want{Ready: w.ready(t), Again: res.RequeueAfter > 0, Err: err != nil}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("\n%s\nwrite(): -want, +got:\n%s\nerror: %v", tc.reason, diff, err)

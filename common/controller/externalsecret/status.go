@@ -187,8 +187,9 @@ func refreshed(st *v1alpha1.ExternalSecretStatus, before *v1alpha1.ExternalSecre
 }
 
 // metadataHash covers labels and annotations, but for those that tell nothing about the object: the
-// refresh request, which is followed by itself, and kubectl's copy of the manifest.
-func metadataHash(es *v1alpha1.ExternalSecret) string {
+// refresh request, which is followed by itself, and kubectl's copy of the manifest. It also covers what
+// else lies outside of the spec and has the object refreshed.
+func metadataHash(es *v1alpha1.ExternalSecret, others ...string) string {
 	h := sha256.New()
 	for _, m := range []map[string]string{es.Labels, es.Annotations} {
 		for _, k := range slices.Sorted(maps.Keys(m)) {
@@ -202,6 +203,9 @@ func metadataHash(es *v1alpha1.ExternalSecret) string {
 			h.Write(kv)
 		}
 		h.Write([]byte{0})
+	}
+	for _, o := range others {
+		h.Write([]byte(o + "\x00"))
 	}
 	return hex.EncodeToString(h.Sum(nil)[:8])
 }

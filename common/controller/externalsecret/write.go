@@ -3,6 +3,7 @@ package externalsecret
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -39,12 +40,27 @@ type awaitError struct {
 // Error implements error.
 func (e *awaitError) Error() string { return e.verdict.message }
 
-// answer is what the provider said, rendered; err is a failure.
+// answer is what the provider said.
 type answer struct {
-	out render.Output
-	err error
+	// read is what the entries of the spec yield, err why they do not.
+	read render.Output
+	err  error
+	// inputs is a hash of what the template would make the values from; empty if there is none.
+	inputs string
+	// shape makes the values, once.
+	shape func() (render.Output, error)
 	// at is when it was asked.
 	at time.Time
+}
+
+// shaped returns the values for the Secret.
+func (a *answer) shaped() (render.Output, error) {
+	if a.err != nil {
+		return render.Output{}, a.err
+	}
+	var out render.Output
+	out, a.err = a.shape()
+	return out, a.err
 }
 
 // effect is what a pass found or did.
@@ -116,23 +132,40 @@ func (p *pass) observe(secret metav1.Object) policy.Target {
 
 // judge decides what an answer means for a Secret, and returns what is to be written to it, and the
 // keys left out because other ExternalSecrets hold them.
-func (p *pass) judge(secret metav1.Object, a answer) (policy.Decision, target.Desired, []string) {
-	d := p.desired(a.out)
+func (p *pass) judge(secret metav1.Object, a *answer) (policy.Decision, target.Desired, []string) {
+	t := p.observe(secret)
+	if a.err == nil && p.made(t, a) {
+		d := p.desired(render.Output{})
+		return policy.Decide(p.self(policy.NotDue), t, &policy.Reading{
+			Gone: a.read.Gone != nil, Values: a.read.Values, Keys: a.read.Values,
+			Hash: t.Mark.Hash, Fields: t.Mark.Fields, Same: true,
+		}), d, p.obj.yielded
+	}
+	out, err := a.shaped()
+	d := p.desired(out)
+	d.Mark.Inputs = a.inputs
 	d.Seal()
 	var yielded []string
 	if secret != nil && p.es.Spec.Target.CreationPolicy != v1alpha1.CreateNone {
 		d, yielded = d.Yield(secret.GetManagedFields(), p.contest(secret))
 	}
-	return policy.Decide(p.self(policy.NotDue), p.observe(secret), &policy.Reading{
-		Failed: a.err != nil, Gone: a.out.Gone != nil,
-		Values: len(a.out.Data), Keys: len(d.Data),
+	return policy.Decide(p.self(policy.NotDue), t, &policy.Reading{
+		Failed: err != nil, Gone: a.read.Gone != nil,
+		Values: a.read.Values, Keys: len(d.Data),
 		Hash: d.Mark.Hash, Fields: d.Mark.Fields,
 	}), d, yielded
 }
 
+// made reports whether what a Secret holds was made from the same inputs. Then nothing is made again: what has
+// a salt or is random would differ each time.
+func (p *pass) made(t policy.Target, a *answer) bool {
+	yields := len(p.obj.yielded) == 0 || p.yields
+	return a.inputs != "" && t.Mark.UID == p.es.UID && t.Mark.Inputs == a.inputs && t.Intact && yields
+}
+
 // act carries out what an answer means for the target. What the cache says decides whether anything
 // is to be done; what is done rests on a live read, but for a create, which cannot overwrite.
-func (p *pass) act(ctx context.Context, a answer) (effect, error) {
+func (p *pass) act(ctx context.Context, a *answer) (effect, error) {
 	secret, err := p.cached()
 	if err != nil {
 		return effect{}, err
@@ -157,7 +190,7 @@ func (p *pass) act(ctx context.Context, a answer) (effect, error) {
 }
 
 // actLive is act by a live read.
-func (p *pass) actLive(ctx context.Context, a answer) (effect, error) {
+func (p *pass) actLive(ctx context.Context, a *answer) (effect, error) {
 	live, err := p.writer.Get(ctx, p.targetKey())
 	if err != nil {
 		return effect{}, err
@@ -212,7 +245,7 @@ func (p *pass) stop(d policy.Decision, secret metav1.Object) error {
 }
 
 // write brings the target to what was read.
-func (p *pass) write(ctx context.Context, a answer) (reconcile.Result, error) {
+func (p *pass) write(ctx context.Context, a *answer) (reconcile.Result, error) {
 	e, err := p.act(ctx, a)
 	if err == nil && !e.kept {
 		err = p.leave(ctx)
@@ -223,7 +256,7 @@ func (p *pass) write(ctx context.Context, a answer) (reconcile.Result, error) {
 	case e.kept && a.err != nil:
 		return p.retry(ctx, readFailed(a.err), store.RetryAfter(a.err))
 	case e.kept:
-		return p.retry(ctx, readFailed(a.out.Gone), 0)
+		return p.retry(ctx, readFailed(a.read.Gone), 0)
 	}
 	return p.succeed(ctx, a, e)
 }
@@ -428,11 +461,14 @@ func (p *pass) desired(out render.Output) target.Desired {
 		NamespacedName: p.targetKey(),
 		Immutable:      t.Immutable,
 		Data:           out.Data,
-		Labels:         map[string]string{target.ManagedLabel(p.opts.Module): "true"},
+		Labels:         map[string]string{},
+		Annotations:    out.Annotations,
 		Mark: policy.Mark{
 			Name: p.es.Name, UID: p.es.UID, Generation: p.es.Generation, Module: p.opts.Module, Policy: t.CreationPolicy,
 		},
 	}
+	maps.Copy(d.Labels, out.Labels)
+	d.Labels[target.ManagedLabel(p.opts.Module)] = "true"
 	switch shared := t.CreationPolicy == v1alpha1.CreateMerge || t.CreationPolicy == v1alpha1.CreateCreateOrMerge; {
 	case t.Template != nil && t.Template.Type != "":
 		d.Type = corev1.SecretType(t.Template.Type)

@@ -1,0 +1,149 @@
+package externalsecret
+
+import (
+	"maps"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
+	corev1 "k8s.io/api/core/v1"
+	kerrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/direct-secrets/direct-secrets/common/queue"
+	"github.com/direct-secrets/direct-secrets/common/render"
+	"github.com/direct-secrets/direct-secrets/common/watch"
+)
+
+// textOwner owns the watches of the ConfigMaps and Secrets in which an ExternalSecret keeps templates.
+type textOwner types.NamespacedName
+
+// textState is what is known of one of them.
+type textState struct {
+	// version is its resourceVersion, empty if it does not exist.
+	version string
+	// stale is true since a watch has shown another version.
+	stale bool
+}
+
+// follow brings the versions of the sources of templates up to date, and watches them from then on. They
+// count like labels: the status remembers what they were at the last refresh, so that a change while the
+// operator did not run is seen, too.
+func (p *pass) follow() error {
+	owner := textOwner(client.ObjectKeyFromObject(p.es))
+	states := p.obj.textStates()
+	if len(states) > len(p.plan.Texts) {
+		p.watches.Remove(owner) // Some are named no more.
+		states = nil
+	}
+	next := make(map[render.TextRef]textState, len(p.plan.Texts))
+	for _, ref := range p.plan.Texts {
+		if s, ok := states[ref]; ok && !s.stale {
+			next[ref] = s
+			continue
+		}
+		m := &metav1.PartialObjectMetadata{}
+		m.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(ref.Kind()))
+		err := p.client.Get(p.ctx, types.NamespacedName{Namespace: p.es.Namespace, Name: ref.Name}, m)
+		if client.IgnoreNotFound(err) != nil {
+			return errors.Wrapf(err, "cannot read %s %q, which holds templates", ref.Kind(), ref.Name)
+		}
+		next[ref] = textState{version: m.ResourceVersion}
+	}
+	p.obj.setTexts(next)
+	for ref := range next {
+		if s, ok := states[ref]; !ok || s.stale {
+			p.watchText(owner, ref, next[ref].version)
+		}
+	}
+	return nil
+}
+
+func (p *pass) watchText(owner textOwner, ref render.TextRef, version string) {
+	w := watch.ConfigMapRef(p.es.Namespace, ref.Name)
+	if ref.Secret {
+		w = watch.SecretRef(p.es.Namespace, ref.Name)
+	}
+	obj := p.obj
+	p.watches.Add(w, owner, version, func() {
+		obj.staleText(ref)
+		p.enqueue(types.NamespacedName(owner), queue.High)
+	})
+}
+
+// texts reads the templates that are kept elsewhere; one that does not exist is left out.
+func (p *pass) texts() (render.Texts, error) {
+	texts := render.Texts{}
+	states := maps.Clone(p.obj.textStates())
+	for _, ref := range p.plan.Texts {
+		key := types.NamespacedName{Namespace: p.es.Namespace, Name: ref.Name}
+		all, version := map[string]string{}, ""
+		var err error
+		if ref.Secret {
+			s := &corev1.Secret{}
+			err = p.client.Get(p.ctx, key, s)
+			for k, v := range s.Data {
+				all[k] = string(v)
+			}
+			version = s.ResourceVersion
+		} else {
+			c := &corev1.ConfigMap{}
+			err = p.client.Get(p.ctx, key, c)
+			maps.Copy(all, c.Data)
+			version = c.ResourceVersion
+		}
+		switch {
+		case kerrors.IsNotFound(err):
+			version = ""
+		case err != nil:
+			return nil, errors.Wrapf(err, "cannot read %s %q, which holds templates", ref.Kind(), ref.Name)
+		default:
+			texts[ref] = render.TextsUsed(p.es, ref, all)
+		}
+		s := states[ref]
+		s.version = version // What the status says was read is what was read.
+		states[ref] = s
+	}
+	p.obj.setTexts(states)
+	return texts, nil
+}
+
+// metadata is the hash of all that lies outside of the spec and has the object refreshed.
+func (p *pass) metadata() string {
+	states := p.obj.textStates()
+	var versions []string
+	for _, ref := range p.plan.Texts {
+		versions = append(versions, states[ref].version)
+	}
+	return metadataHash(p.es, versions...)
+}
+
+// textStates returns the sources as they were seen last; they are not changed any more.
+func (o *object) textStates() map[render.TextRef]textState {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.texts
+}
+
+func (o *object) setTexts(states map[render.TextRef]textState) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for ref, s := range o.texts {
+		if n, ok := states[ref]; ok && s.stale && n.version == s.version {
+			n.stale = true // A watch has shown another version meanwhile.
+			states[ref] = n
+		}
+	}
+	o.texts = states
+}
+
+func (o *object) staleText(ref render.TextRef) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if s, ok := o.texts[ref]; ok {
+		states := maps.Clone(o.texts)
+		s.stale = true
+		states[ref] = s
+		o.texts = states
+	}
+}

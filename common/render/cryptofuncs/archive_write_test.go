@@ -1,0 +1,231 @@
+package cryptofuncs
+
+import (
+	"encoding/base64"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"software.sslmate.com/src/go-pkcs12"
+)
+
+func decodeBase64(s string) (string, error) {
+	b, err := base64.StdEncoding.DecodeString(s)
+	return string(b), err
+}
+
+func encodeBase64(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }
+
+// write calls a function that makes an archive, twice, and returns the archive.
+func write(t testing.TB, name string, args ...string) string {
+	t.Helper()
+	v, err := call(name, args...)
+	if err != nil {
+		t.Fatalf("%s(...): %v", name, err)
+	}
+	again, err := call(name, args...)
+	if err != nil || again != v {
+		t.Errorf("%s(...): the same arguments gave another archive, which a refresh would write", name)
+	}
+	archive, err := decodeBase64(v.(string))
+	if err != nil {
+		t.Fatalf("%s(...): %v", name, err)
+	}
+	return archive
+}
+
+// Every archive that is made is read by openssl, by the library that made it, and by the functions
+// here, and holds what went in.
+func TestWriteArchives(t *testing.T) {
+	issuers := []string{"issuers.pem"}
+	cases := map[string]struct {
+		reason string
+		certs  []string
+		key    string
+		pkcs8  string
+		want   []string
+	}{
+		"RSA":        {"The usual pair.", []string{"leaf.pem"}, "rsa.pem", "rsa.pem", []string{"leaf.pem"}},
+		"PKCS1":      {"The key may be PKCS#1.", []string{"leaf.pem"}, "rsa-pkcs1.pem", "rsa.pem", []string{"leaf.pem"}},
+		"EC":         {"The key may be EC.", []string{"leaf-ec.pem"}, "ec.pem", "ec.pem", []string{"leaf-ec.pem"}},
+		"SEC1":       {"The key may be SEC 1 behind its parameters.", []string{"leaf-ec.pem"}, "ec-sec1.pem", "ec.pem", []string{"leaf-ec.pem"}},
+		"P521":       {"The key may be of a larger curve.", []string{"leaf-521.pem"}, "ec-521.pem", "ec-521.pem", []string{"leaf-521.pem"}},
+		"Ed25519":    {"The key may be Ed25519.", []string{"leaf-ed25519.pem"}, "ed25519.pem", "ed25519.pem", []string{"leaf-ed25519.pem"}},
+		"Chain":      {"A chain is kept whole.", append([]string{"leaf.pem"}, issuers...), "rsa.pem", "rsa.pem", append([]string{"leaf.pem"}, issuers...)},
+		"OtherOrder": {"The certificate of the key comes first, wherever it stood.", append(issuers, "leaf.pem"), "rsa.pem", "rsa.pem", append([]string{"leaf.pem"}, issuers...)},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			certs, key := fixture(t, tc.certs...), fixture(t, tc.key)
+			full, leaf := ofType(t, "", fixture(t, tc.want...)), ofType(t, "", fixture(t, tc.want[0]))
+			for _, c := range []struct {
+				function, password string
+				want               []string
+			}{
+				{"pemToPkcs12", "", leaf},
+				{"pemToPkcs12Pass", "schlüssel", leaf},
+				{"fullPemToPkcs12", "", full},
+				{"fullPemToPkcs12Pass", "changeit", full},
+			} {
+				args := []string{certs, key}
+				if strings.HasSuffix(c.function, "Pass") {
+					args = append(args, c.password)
+				}
+				archive := write(t, c.function, args...)
+				want := append(slices.Clone(c.want), fixture(t, tc.pkcs8))
+				out := openssl(t, archive, "pkcs12", "-noenc", "-passin", "pass:"+c.password)
+				if diff := cmp.Diff(want, ofType(t, "", out)); diff != "" {
+					t.Errorf("%s\n%s(...) read by openssl: -want, +got:\n%s", tc.reason, c.function, diff)
+				}
+				if _, _, others, err := pkcs12.DecodeChain([]byte(archive), c.password); err != nil || len(others) != len(c.want)-1 {
+					t.Errorf("%s\n%s(...) read by go-pkcs12: %d issuers, %v", tc.reason, c.function, len(others), err)
+				}
+				check(t, tc.reason, 1, "pkcs12keyPass", want[len(want)-1:], c.password, archive)
+				check(t, tc.reason, len(c.want), "pkcs12certPass", slices.Clone(c.want), c.password, archive)
+			}
+		})
+	}
+}
+
+func TestWriteTrustStores(t *testing.T) {
+	certs := []string{"root.pem", "root-other.pem", "root-renewed.pem"}
+	for _, password := range []string{"", "changeit"} {
+		archive := write(t, "pemTruststoreToPKCS12Pass", fixture(t, append(certs, "root.pem")...), password)
+		want := ofType(t, "", fixture(t, certs...))
+		if diff := cmp.Diff(want, ofType(t, "", openssl(t, archive, "pkcs12", "-nokeys", "-passin", "pass:"+password))); diff != "" {
+			t.Errorf("pemTruststoreToPKCS12Pass(...) read by openssl: -want, +got:\n%s", diff)
+		}
+		if got, err := pkcs12.DecodeTrustStore([]byte(archive), password); err != nil || len(got) != len(want) {
+			t.Errorf("pemTruststoreToPKCS12Pass(...) read by go-pkcs12: %d certificates, %v", len(got), err)
+		}
+		check(t, "A trust store is read again.", len(want), "pkcs12certPass", want, password, archive)
+	}
+	empty := write(t, "pemTruststoreToPKCS12", fixture(t, certs...))
+	check(t, "No password is an empty one.", len(certs), "pkcs12cert", ofType(t, "", fixture(t, certs...)), empty)
+}
+
+// Where Java is installed, it reads the archives that are made, and tells apart two certificates of
+// the same name. testdata holds archives of Java for the other direction.
+func TestJavaReads(t *testing.T) {
+	if _, err := exec.LookPath("keytool"); err != nil {
+		t.Log("keytool is not installed, so Java's view is not tested")
+		return
+	}
+	cases := map[string]struct {
+		reason  string
+		archive string
+		want    int
+		entry   string
+	}{
+		"Pair": {
+			reason:  "A pair with its chain is one entry.",
+			archive: write(t, "fullPemToPkcs12Pass", fixture(t, "leaf.pem", "issuers.pem"), fixture(t, "rsa.pem"), "changeit"),
+			want:    1,
+			entry:   "PrivateKeyEntry",
+		},
+		"TrustStore": {
+			reason:  "Each certificate is an entry, also with the same subject as another.",
+			archive: write(t, "pemTruststoreToPKCS12Pass", fixture(t, "root.pem", "root-renewed.pem", "root-other.pem"), "changeit"),
+			want:    3,
+			entry:   "trustedCertEntry",
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "a.p12")
+			if err := os.WriteFile(file, []byte(tc.archive), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			out, err := run("", "keytool", "-J-Duser.language=en", "-list", "-storetype", "PKCS12", "-keystore", file, "-storepass", "changeit")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, strings.Count(out, tc.entry)); diff != "" {
+				t.Errorf("%s\nkeytool -list: -want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestRefusePairs(t *testing.T) {
+	leaf, key := fixture(t, "leaf.pem"), fixture(t, "rsa.pem")
+	cases := map[string]struct {
+		reason string
+		certs  string
+		key    string
+		want   string
+	}{
+		"NoCertificate":      {"A key is no certificate.", key, key, "the PEM holds no CERTIFICATE block"},
+		"Empty":              {"Nothing is no certificate.", "", key, "the PEM holds no CERTIFICATE block"},
+		"NoKey":              {"A certificate is no key.", leaf, leaf, "the PEM holds no PRIVATE KEY block"},
+		"OtherKey":           {"A server cannot use a key that is not that of the certificate.", leaf, fixture(t, "ec.pem"), "belongs to none of the certificates"},
+		"Encrypted":          {"There is no argument for a passphrase.", leaf, fixture(t, "rsa-encrypted.pem"), "the private key is encrypted"},
+		"EncryptedPKCS1":     {"There is no argument for a passphrase.", leaf, fixture(t, "rsa-pkcs1-encrypted.pem"), "the private key is encrypted"},
+		"UnknownCurve":       {"Go does not know every curve.", leaf, fixture(t, "ec-koblitz.pem"), "the private key cannot be read"},
+		"KeyAgreement":       {"A key of X25519 signs nothing.", leaf, fixture(t, "x25519.pem"), "belongs to none of the certificates"},
+		"DamagedCertificate": {"What is base64 need not be a certificate.", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", key, "certificate 1 cannot be read"},
+		"TruncatedChain":     {"A chain loses no certificate in silence.", leaf + leaf[:200], key, "block 2 of the PEM is damaged"},
+		"LineBreaks":         {"Escaped line breaks are a usual mistake.", strings.ReplaceAll(leaf, "\n", `\n`), key, "real line breaks"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			for _, f := range []string{"pemToPkcs12", "fullPemToPkcs12"} {
+				if diff := cmp.Diff(result{Value: "", Err: tc.want}, resultOf(tc.want, f, tc.certs, tc.key)); diff != "" {
+					t.Errorf("%s\n%s(...): -want, +got:\n%s", tc.reason, f, diff)
+				}
+				if diff := cmp.Diff(result{Value: "", Err: tc.want}, resultOf(tc.want, f+"Pass", tc.certs, tc.key, "changeit")); diff != "" {
+					t.Errorf("%s\n%sPass(...): -want, +got:\n%s", tc.reason, f, diff)
+				}
+			}
+		})
+	}
+}
+
+func TestRefusePasswords(t *testing.T) {
+	leaf, key := fixture(t, "leaf.pem"), fixture(t, "rsa.pem")
+	cases := map[string]struct {
+		reason   string
+		password string
+		want     string
+	}{
+		"Bytes": {"Bytes that are no text would all be the same password.", "\xff\xfe", "is not UTF-8 text"},
+		"Emoji": {"PKCS#12 has no such character.", "😀", "holds a character that PKCS#12 cannot"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			want := result{Value: "", Err: tc.want}
+			for _, f := range []string{"pemToPkcs12Pass", "fullPemToPkcs12Pass"} {
+				if diff := cmp.Diff(want, resultOf(tc.want, f, leaf, key, tc.password)); diff != "" {
+					t.Errorf("%s\n%s(...): -want, +got:\n%s", tc.reason, f, diff)
+				}
+			}
+			if diff := cmp.Diff(want, resultOf(tc.want, "pemTruststoreToPKCS12Pass", leaf, tc.password)); diff != "" {
+				t.Errorf("%s\npemTruststoreToPKCS12Pass(...): -want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestAliases(t *testing.T) {
+	cert := func(subject string, serial int) string {
+		return openssl(t, fixture(t, "ec.pem"), "req", "-x509", "-utf8", "-key", "/dev/stdin", "-subj", subject, "-set_serial", fmt.Sprint(serial))
+	}
+	certs, err := certificates(cert("/CN=a", 1) + cert("/CN=A", 2) + cert("/CN=a", 3) + cert("/CN=a (2)", 4) + cert("/CN=a", 5) +
+		cert("/", 6) + cert("/CN=x😀", 7))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, e := range entries(certs) {
+		got = append(got, e.FriendlyName)
+	}
+	want := []string{"CN=a", "CN=A (2)", "CN=a (3)", "CN=a (2) (2)", "CN=a (4)", "certificate", "CN=x\ufffd"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("entries(...): -want, +got:\n%s", diff)
+	}
+}

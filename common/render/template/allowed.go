@@ -1,0 +1,154 @@
+package template
+
+import (
+	"fmt"
+	"strings"
+	texttemplate "text/template"
+
+	"github.com/Masterminds/sprig/v3"
+)
+
+// refused are the functions of sprig that templates do not have: they read the environment and the
+// network.
+var refused = []string{"env", "expandenv", "getHostByName"}
+
+// rules returns the rule of each function that templates have, save the native ones. It is the
+// allow-list: a function that sprig adds is not served until it stands here.
+func rules() map[string]rule {
+	all := map[string]rule{}
+	allow := func(r rule, names string) {
+		for name := range strings.FieldsSeq(names) {
+			all[name] = r
+		}
+	}
+	textRules(allow)
+	numberRules(allow)
+	structureRules(allow)
+	documentRules(allow)
+	expensiveRules(allow)
+	return all
+}
+
+// textRules are for functions from text to text of about the same size, and those whose size a
+// check knows.
+func textRules(allow func(rule, string)) {
+	plain := rule{}
+	allow(plain, "hello abbrev abbrevboth trunc trim upper lower title untitle substr trimSuffix trimPrefix swapcase "+
+		"contains hasPrefix hasSuffix plural base dir clean ext isAbs osBase osDir osClean osExt osIsAbs "+
+		"sha1sum sha256sum sha512sum adler32sum b64enc b64dec b32enc b32dec hexdec "+
+		"ago date date_modify dateModify must_date_modify mustDateModify duration durationRound htmlDate "+
+		"toDate mustToDate now unixEpoch uuidv4 fail regexQuoteMeta encryptAES decryptAES")
+	allow(rule{check: checkZone(2)}, "dateInZone date_in_zone")
+	allow(rule{check: checkZone(1)}, "htmlDateInZone")
+	allow(rule{per: 32}, "nospace initials snakecase camelcase kebabcase shuffle")
+	allow(rule{per: 32}, "quote squote cat toString toStrings sortAlpha print println html js urlquery urlParse urlJoin")
+	allow(rule{per: 32, check: checkPrintf}, "printf")
+	allow(rule{check: checkCutSet}, "trimAll trimall")
+	allow(rule{per: 64, check: checkWrap}, "wrap")
+	allow(rule{per: 64, check: checkWrapWith}, "wrapWith")
+	allow(rule{check: checkRepeat}, "repeat")
+	allow(rule{check: checkIndent}, "indent nindent")
+	allow(rule{check: checkReplace}, "replace")
+	allow(rule{per: 64, check: checkJoin}, "join")
+	allow(rule{per: 64, check: checkSplit}, "split splitList splitn")
+	allow(rule{}, "regexMatch mustRegexMatch regexFind mustRegexFind regexFindAll mustRegexFindAll regexReplaceAll "+
+		"mustRegexReplaceAll regexReplaceAllLiteral mustRegexReplaceAllLiteral regexSplit mustRegexSplit")
+	allow(rule{steps: 20, check: checkVersion}, "semver semverCompare")
+}
+
+func numberRules(allow func(rule, string)) {
+	allow(rule{per: 16}, "atoi int int64 float64 toDecimal add1 add sub div mod mul randInt biggest max min maxf minf ceil floor round")
+	allow(rule{steps: 5, check: checkDecimal}, "add1f addf subf divf mulf")
+	allow(rule{check: checkUntil}, "until")
+	allow(rule{check: checkUntilStep}, "untilStep")
+	allow(rule{check: checkSeq}, "seq")
+	allow(rule{check: checkRandom(8)}, "randAlphaNum randAlpha randAscii")
+	allow(rule{check: checkRandom(16)}, "randNumeric")
+	allow(rule{check: checkRandomBytes}, "randBytes")
+}
+
+// structureRules are for functions on lists and dicts.
+func structureRules(allow func(rule, string)) {
+	allow(rule{mode: reads}, "default empty coalesce all any ternary typeOf typeIs typeIsLike kindOf kindIs "+
+		"get unset hasKey dig first mustFirst last mustLast")
+	allow(rule{mode: reads, check: checkSlice}, "slice mustSlice")
+	allow(rule{mode: reads, check: spendBytes(128)}, "set")
+	build := rule{mode: builds, per: 64}
+	allow(build, "tuple list pick omit values pluck append push mustAppend mustPush prepend mustPrepend rest mustRest "+
+		"initial mustInitial reverse mustReverse compact mustCompact")
+	allow(rule{mode: builds, per: 16, check: checkDict}, "dict")
+	allow(rule{mode: builds, per: 64, check: checkTogether}, "concat keys")
+	allow(rule{mode: builds, per: 64, check: checkChunk}, "chunk mustChunk")
+	allow(rule{per: 32}, "has mustHas deepEqual")
+	allow(rule{per: 32, check: checkUnique}, "uniq mustUniq")
+	allow(rule{per: 32, check: checkWithout}, "without mustWithout")
+	allow(rule{per: 16, check: checkCopies}, "deepCopy mustDeepCopy merge mustMerge mergeOverwrite mustMergeOverwrite")
+}
+
+// documentRules are for JSON and YAML.
+func documentRules(allow func(rule, string)) {
+	allow(rule{per: 16}, "toJson mustToJson toPrettyJson mustToPrettyJson toRawJson mustToRawJson")
+	allow(rule{per: 16, check: checkJSON}, "fromJson mustFromJson")
+	allow(rule{per: 4}, "toYaml")
+	allow(rule{per: 4}, "fromYaml")
+}
+
+// expensiveRules are for functions whose work is large whatever they are given. One Secret can have
+// about a dozen password hashes or a handful of RSA keys.
+func expensiveRules(allow func(rule, string)) {
+	allow(rule{steps: 70_000, check: checkPassword}, "bcrypt htpasswd")
+	allow(rule{steps: 200_000, check: checkDerivation}, "derivePassword")
+	allow(rule{steps: 500, check: checkPrivateKey}, "genPrivateKey")
+	allow(rule{steps: 100_000}, "genCA genSelfSignedCert")
+	allow(rule{steps: 100_000, check: checkKeys(4)}, "genSignedCert")
+	allow(rule{steps: 2_000, check: checkKeys(1)}, "buildCustomCert")
+	allow(rule{steps: 2_000, check: checkKeys(2)}, "genCAWithKey")
+	allow(rule{steps: 2_000, check: checkKeys(4)}, "genSelfSignedCertWithKey genSignedCertWithKey")
+}
+
+// own are the functions that sprig lacks, and those that stand in for sprig's.
+func own() map[string]any {
+	return map[string]any{
+		"print":    fmt.Sprint,
+		"printf":   fmt.Sprintf,
+		"println":  fmt.Sprintln,
+		"html":     texttemplate.HTMLEscaper,
+		"js":       texttemplate.JSEscaper,
+		"urlquery": texttemplate.URLQueryEscaper,
+
+		"toYaml":   toYAML,
+		"fromYaml": fromYAML,
+		"hexdec":   hexDecode,
+		"b64dec":   base64Decode,
+		"b32dec":   base32Decode,
+
+		"fail": func(string) (string, error) {
+			return "", &failure{"the template gave up; its message is not shown, because it may hold a value"}
+		},
+		"regexMatch": regexMatch, "mustRegexMatch": mustRegexMatch,
+		"regexFind": regexFind, "mustRegexFind": regexFind,
+		"regexFindAll": regexFindAll, "mustRegexFindAll": regexFindAll,
+		"regexReplaceAll": regexReplaceAll, "mustRegexReplaceAll": regexReplaceAll,
+		"regexReplaceAllLiteral": regexReplaceAllLiteral, "mustRegexReplaceAllLiteral": regexReplaceAllLiteral,
+		"regexSplit": regexSplit, "mustRegexSplit": regexSplit,
+	}
+}
+
+// builtin returns the functions that every template has. It panics if the allow-list names one
+// that does not exist, which the tests rule out.
+func builtin() map[string]*function {
+	theirs, ours := sprig.TxtFuncMap(), own()
+	all := map[string]*function{}
+	for name, r := range rules() {
+		call := ours[name]
+		if call == nil {
+			call = theirs[name]
+		}
+		f, err := newFunction(name, call, r)
+		if err != nil {
+			panic(err)
+		}
+		all[name] = f
+	}
+	return all
+}

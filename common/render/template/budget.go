@@ -1,0 +1,35 @@
+package template
+
+const (
+	// defaultSteps is about a second's work on a slow machine.
+	defaultSteps = 1_000_000
+	// defaultBytes is what all functions together may allocate.
+	defaultBytes = 64 << 20
+)
+
+// A Budget bounds the work of all templates of one Secret. It counts instead of looking at a
+// clock, so that a loaded machine breaks no good template. It is not safe for concurrent use.
+type Budget struct {
+	steps int
+	bytes int
+}
+
+// NewBudget returns the budget of one Secret: a million steps and 64 MiB. A step is roughly one
+// part of an action, or 256 bytes that a plain text function reads.
+func NewBudget() *Budget { return &Budget{steps: defaultSteps, bytes: defaultBytes} }
+
+// spend takes steps and bytes from the budget, or fails if it does not hold them. A budget that
+// failed once is empty.
+func (b *Budget) spend(steps, bytes int) error {
+	if steps < 0 || bytes < 0 || steps > b.steps {
+		b.steps = 0
+		return &failure{"the templates of this Secret do too much work; make them simpler, or their loops shorter"}
+	}
+	if bytes > b.bytes {
+		b.steps, b.bytes = 0, 0
+		return &failure{"the templates of this Secret need too much memory; make them simpler, or their loops shorter"}
+	}
+	b.steps -= steps
+	b.bytes -= bytes
+	return nil
+}

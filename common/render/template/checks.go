@@ -1,0 +1,386 @@
+package template
+
+import (
+	"fmt"
+	"reflect"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// The checks in this file are for functions whose result, work or memory is out of proportion to
+// their arguments. Each knows the types of its arguments from the function that it guards.
+
+const (
+	// maxNumber bounds the arguments of functions that count, far from where counting overflows.
+	maxNumber = 1 << 40
+	// maxCutSet is the longest set of characters to trim: all of them are tried for each character.
+	maxCutSet = 1 << 10
+	// maxVersion is the longest semantic version or constraint.
+	maxVersion = 256
+	// maxKey is the longest private key that certificates are made with, in bytes of PEM or base64.
+	// It holds RSA keys of 8192 bits; the work grows with the third power of their length.
+	maxKey = 9 << 10
+	// maxOperands is how many numbers a decimal function takes: each may add 300 digits.
+	maxOperands = 64
+)
+
+// within reports whether a result of a times b bytes is allowed.
+func within(a, b int) error {
+	if a > maxValue || b > maxValue || a*b > maxValue {
+		return tooLarge()
+	}
+	return nil
+}
+
+func checkRepeat(_ *run, args []reflect.Value) error {
+	count := args[0].Int()
+	if count < 0 {
+		return &failure{"the count is negative"}
+	}
+	return within(int(count), max(args[1].Len(), 1))
+}
+
+func checkIndent(_ *run, args []reflect.Value) error {
+	spaces := args[0].Int()
+	if spaces < 0 {
+		return &failure{"the number of spaces is negative"}
+	}
+	return within(int(spaces), strings.Count(args[1].String(), "\n")+1)
+}
+
+func checkReplace(_ *run, args []reflect.Value) error {
+	// An old text that is empty stands before each character and at the end.
+	return within(strings.Count(args[2].String(), args[0].String()), args[1].Len())
+}
+
+func checkJoin(_ *run, args []reflect.Value) error {
+	return within(args[0].Len(), max(lengthOf(args[1])/16, 1))
+}
+
+func checkSplit(_ *run, args []reflect.Value) error {
+	if strings.Count(args[len(args)-1].String(), args[0].String()) >= maxElements {
+		return tooMany()
+	}
+	return nil
+}
+
+func checkWrap(_ *run, args []reflect.Value) error {
+	return wrapped(args[0].Int(), 1, args[1].Len())
+}
+
+func checkWrapWith(_ *run, args []reflect.Value) error {
+	return wrapped(args[0].Int(), args[1].Len(), args[2].Len())
+}
+
+func wrapped(width int64, separator, length int) error {
+	return within(length/int(min(max(width, 1), maxValue))+1, separator+1)
+}
+
+func checkCutSet(_ *run, args []reflect.Value) error {
+	if args[0].Len() > maxCutSet {
+		return &failure{fmt.Sprintf("the characters to trim are more than %d bytes", maxCutSet)}
+	}
+	return nil
+}
+
+// A verb of a format, with its width and precision.
+var verb = regexp.MustCompile(`%[-+# 0]*(\[\d*\])?(\d+|\*)?(\.(\[\d*\])?(\d+|\*)?)?(\[\d*\])?(.)?`)
+
+// checkPrintf bounds what a format yields: widths and precisions count for every element of an
+// argument, and an argument may be named often.
+func checkPrintf(r *run, args []reflect.Value) error {
+	format := args[0].String()
+	if strings.Count(format, "%") > 1_000 {
+		return &failure{"the format has more than 1000 verbs"}
+	}
+	total, largest, number := len(format), 0, 0
+	for i := range args[1].Len() {
+		a := args[1].Index(i).Elem()
+		n, err := sizeOf(a)
+		if err != nil {
+			return err
+		}
+		total, largest = total+n, max(largest, n)
+		switch {
+		case a.CanInt():
+			number = max(number, abs(a.Int()))
+		case a.CanUint():
+			number = maxValue
+		}
+	}
+	again := strings.Contains(format, "[")
+	for _, m := range verb.FindAllStringSubmatch(format, -1) {
+		pad := max(padding(m[2], number), padding(m[5], number))
+		if m[7] == "f" || m[7] == "F" {
+			pad += 320 // The largest number has 309 digits.
+		}
+		if total += pad * (largest/scalarSize + 1); again {
+			total += largest
+		}
+		if total > 2*maxValue {
+			return tooLarge()
+		}
+	}
+	return r.budget.spend(total/64, 0)
+}
+
+// padding returns how many characters a width asks for. A star takes it from an argument.
+func padding(width string, number int) int {
+	if width == "*" {
+		return min(number, maxValue)
+	}
+	n, err := strconv.Atoi(width)
+	if err != nil && width != "" {
+		return maxValue
+	}
+	return min(n, maxValue)
+}
+
+func abs(n int64) int {
+	if n < 0 {
+		n = -n
+	}
+	return int(min(max(n, 0), maxNumber))
+}
+
+func checkVersion(_ *run, args []reflect.Value) error {
+	for _, a := range args {
+		if a.Len() > maxVersion {
+			return &failure{fmt.Sprintf("a version is longer than %d bytes", maxVersion)}
+		}
+	}
+	return nil
+}
+
+func checkDecimal(r *run, args []reflect.Value) error {
+	n := len(args)
+	if last := args[n-1]; last.Kind() == reflect.Slice {
+		n += last.Len()
+	}
+	if n > maxOperands {
+		return &failure{fmt.Sprintf("it has more than %d numbers", maxOperands)}
+	}
+	return r.budget.spend(n*n/2, 0)
+}
+
+func checkUntil(_ *run, args []reflect.Value) error {
+	return counted(0, args[0].Int(), 1)
+}
+
+func checkUntilStep(_ *run, args []reflect.Value) error {
+	return counted(args[0].Int(), args[1].Int(), args[2].Int())
+}
+
+func checkSeq(_ *run, args []reflect.Value) error {
+	n := make([]int64, args[0].Len())
+	for i := range n {
+		n[i] = args[0].Index(i).Int()
+	}
+	switch len(n) {
+	case 1:
+		return counted(1, n[0], 1)
+	case 2:
+		return counted(n[0], n[1], 1)
+	case 3:
+		return counted(n[0], n[2], n[1])
+	}
+	return nil
+}
+
+// counted checks a list of numbers from one to another.
+func counted(from, to, step int64) error {
+	for _, n := range []int64{from, to, step} {
+		if n > maxNumber || n < -maxNumber {
+			return &failure{"a number is larger than 2^40"}
+		}
+	}
+	if step != 0 && (to-from)/step > maxElements || step < 0 && (from-to)/-step > maxElements || step == 1 && from-to > maxElements {
+		return tooMany()
+	}
+	return nil
+}
+
+// checkRandom charges for a text of random characters, each of which costs price 16ths of a step.
+func checkRandom(price int) func(*run, []reflect.Value) error {
+	return func(r *run, args []reflect.Value) error {
+		count := args[0].Int()
+		if count < 0 {
+			return &failure{"the length is negative"}
+		}
+		if count > maxValue {
+			return tooLarge()
+		}
+		return r.budget.spend(int(count)*price/4, int(count)*4)
+	}
+}
+
+func checkRandomBytes(_ *run, args []reflect.Value) error {
+	if n := args[0].Int(); n < 0 || n > maxValue/2 {
+		return &failure{fmt.Sprintf("the length must be from 0 to %d", maxValue/2)}
+	}
+	return nil
+}
+
+// checkZone lets through the zones that need no file. The zone is the argument with that index.
+func checkZone(index int) func(*run, []reflect.Value) error {
+	return func(_ *run, args []reflect.Value) error {
+		switch args[index].String() {
+		case "", "UTC", "Local":
+			return nil
+		}
+		return &failure{"the zone must be UTC or Local"}
+	}
+}
+
+// checkTogether is for functions whose result has the elements of all lists or dicts given.
+func checkTogether(_ *run, args []reflect.Value) error {
+	n := 0
+	for i := range args[0].Len() {
+		if n += lengthOf(args[0].Index(i)) / 16; n > maxElements {
+			return tooMany()
+		}
+	}
+	return nil
+}
+
+// checkDict measures the keys, which become texts.
+func checkDict(r *run, args []reflect.Value) error {
+	for i := 0; i < args[0].Len(); i += 2 {
+		n, err := sizeOf(args[0].Index(i))
+		if err != nil {
+			return err
+		}
+		if err := r.budget.spend(n/64, 0); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkSlice measures the indices, because an index that is none is put into an error.
+func checkSlice(_ *run, args []reflect.Value) error {
+	_, err := sizeOf(args[1])
+	return err
+}
+
+func checkChunk(r *run, args []reflect.Value) error {
+	if args[0].Int() < 1 {
+		return &failure{"the size of a chunk must be at least 1"}
+	}
+	return r.budget.spend(0, 4*lengthOf(args[1]))
+}
+
+// checkUnique charges for comparing each element with each.
+func checkUnique(r *run, args []reflect.Value) error {
+	size, err := sizeOf(args[0])
+	if err != nil {
+		return err
+	}
+	return r.budget.spend(times(lengthOf(args[0])/16, size)/64, 0)
+}
+
+// checkWithout charges for comparing each element with each that is left out.
+func checkWithout(r *run, args []reflect.Value) error {
+	size, err := sizeOf(args[0])
+	if err != nil {
+		return err
+	}
+	return r.budget.spend(times(args[1].Len(), size)/64, 0)
+}
+
+// times multiplies two sizes, each at most maxValue.
+func times(a, b int) int { return min(a, maxValue) * min(b, maxValue) }
+
+// checkCopies charges for values of which everything is copied.
+func checkCopies(r *run, args []reflect.Value) error {
+	size := 0
+	for _, a := range args {
+		n, err := sizeOf(a)
+		if err != nil {
+			return err
+		}
+		size += n
+	}
+	return r.budget.spend(0, 8*size)
+}
+
+// checkJSON charges for what a document becomes.
+func checkJSON(r *run, args []reflect.Value) error {
+	return document(r, args[0].String(), "{[:,")
+}
+
+// document charges for the elements of a document, counted by the characters that part them. It
+// counts those within texts, too, which is why the limit is well above that of a list.
+func document(r *run, text, separators string) error {
+	n := 0
+	for i := range len(text) {
+		if strings.IndexByte(separators, text[i]) >= 0 {
+			n++
+		}
+	}
+	if n > 2*maxElements {
+		return &failure{fmt.Sprintf("the document has more than %d elements", 2*maxElements)}
+	}
+	return r.budget.spend(0, 128*n)
+}
+
+func spendBytes(n int) func(*run, []reflect.Value) error {
+	return func(r *run, _ []reflect.Value) error { return r.budget.spend(0, n) }
+}
+
+// The functions below answer what they cannot do by a text, which would become the secret value.
+
+// checkPassword refuses what bcrypt and htpasswd cannot hash.
+func checkPassword(_ *run, args []reflect.Value) error {
+	if args[len(args)-1].Len() > 72 {
+		return &failure{"the password is longer than 72 bytes"}
+	}
+	if len(args) > 1 && strings.Contains(args[0].String(), ":") {
+		return &failure{"the user name has a colon"}
+	}
+	return nil
+}
+
+// checkDerivation refuses kinds of passwords that do not exist. The derivation takes 32 MiB for a
+// moment.
+func checkDerivation(r *run, args []reflect.Value) error {
+	switch args[1].String() {
+	case "maximum", "long", "medium", "short", "basic", "pin":
+		return r.budget.spend(0, 8<<20)
+	}
+	return &failure{"the kind of password must be maximum, long, medium, short, basic or pin"}
+}
+
+// checkPrivateKey charges for the kind of key.
+func checkPrivateKey(r *run, args []reflect.Value) error {
+	switch args[0].String() {
+	case "", "rsa":
+		return r.budget.spend(200_000, 0)
+	case "dsa":
+		return &failure{"DSA keys are not made; use rsa, ecdsa or ed25519"}
+	case "ecdsa", "ed25519":
+		return nil
+	}
+	return &failure{"the kind of key must be rsa, ecdsa or ed25519"}
+}
+
+// checkKeys charges for the private keys in the arguments from that index on. They are PEM, or a
+// certificate that genCA returned.
+func checkKeys(from int) func(*run, []reflect.Value) error {
+	return func(r *run, args []reflect.Value) error {
+		for _, a := range args[from:] {
+			if a.Kind() == reflect.Struct {
+				a = a.FieldByName("Key")
+			}
+			if a.Len() > maxKey {
+				return &failure{fmt.Sprintf("a private key is longer than %d KiB", maxKey>>10)}
+			}
+			// A key of 4096 bits has 3 KiB and costs 11,000 steps.
+			if err := r.budget.spend(400*a.Len()/1024*a.Len()/1024*a.Len()/1024, 0); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}

@@ -1,0 +1,279 @@
+// Package template renders Go templates over secret values in a sandbox.
+//
+// The language is that of text/template with the functions of sprig, as users of the External
+// Secrets Operator know them (its engine v2). A rendering reads no file, no environment and no
+// network, its work is bounded by counts of steps and bytes, and no error text holds a value.
+//
+// The functions differ from sprig's as follows:
+//
+//   - env, expandenv and getHostByName do not exist, nor does the builtin call, because no value
+//     in a template is a function.
+//   - dateInZone, date_in_zone and htmlDateInZone know the zones UTC and Local only: every other
+//     zone would be read from a file.
+//   - genPrivateKey makes no DSA keys: their parameters take seconds to minutes.
+//   - Private keys given to genCAWithKey, genSelfSignedCertWithKey, genSignedCertWithKey,
+//     genSignedCert and buildCustomCert are at most 9 KiB long, versions given to semver and
+//     semverCompare 256 bytes, cut sets of trimAll and trimall 1 KiB. The decimal functions addf,
+//     subf, mulf, divf and add1f take at most 64 numbers.
+//   - fail does not show its message.
+//   - b64dec, b32dec, bcrypt, htpasswd, derivePassword and genPrivateKey fail where sprig returns
+//     the text of an error, which would become the secret value.
+//   - Regular expressions have at most 4 KiB and compile to at most 5,000 instructions; what is
+//     larger is an error, also for regexMatch.
+//   - The arguments of until, untilStep and seq stay within ±2^40, and their results, like all
+//     lists and dicts that a function makes, have at most 100,000 elements.
+//   - A value that holds itself, or is nested more than 100 deep, can be neither printed nor given
+//     to a function that reads all of it.
+//   - toYaml, fromYaml and hexdec are added. fromYaml reads any document, not only a mapping, and
+//     fails where the External Secrets Operator returns the error's text under the key "Error".
+package template
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"sync"
+	texttemplate "text/template"
+	"text/template/parse"
+	"time"
+)
+
+const (
+	// maxText is the longest template, in bytes. Parsing takes some hundred times as much memory.
+	maxText = 256 << 10
+	// maxActions is how many actions a template has at most.
+	maxActions = 10_000
+	// maxOutput is the most that one template may write, in bytes: the size of a Secret.
+	maxOutput = 1 << 20
+	// maxCalls is how deep templates may call each other.
+	maxCalls = 100
+)
+
+// A Function can be called by templates.
+type Function struct {
+	// Call is a Go function with one result, or with two of which the second is an error. An error
+	// is shown to users only if it has a method Safe() string, and then by what that returns.
+	Call any
+	// Steps is what one call costs, in steps of about a microsecond; the size of the arguments
+	// is charged on top of it.
+	Steps int
+}
+
+// An Engine renders templates. It is safe for concurrent use.
+type Engine struct {
+	functions map[string]*function
+	// known holds the names that the parser accepts.
+	known map[string]any
+}
+
+// shared holds what does not depend on the added functions.
+var shared = sync.OnceValue(func() map[string]*function {
+	// The first use of the local zone reads it from a file, which no rendering may do.
+	_, _ = time.Now().Zone()
+	return builtin()
+})
+
+// New returns an Engine with the functions that each template has and those added. It fails if an
+// added function has a name that is taken or not an identifier, or results of the wrong types.
+func New(added map[string]Function) (*Engine, error) {
+	e := &Engine{functions: map[string]*function{}, known: map[string]any{}}
+	for name, f := range shared() {
+		e.functions[name] = f
+		e.known[name] = f
+	}
+	for _, name := range native {
+		e.known[name] = name
+	}
+	for name, a := range added {
+		if e.known[name] != nil {
+			return nil, fmt.Errorf("cannot add the function %q: there is one of that name", name)
+		}
+		f, err := newFunction(name, a.Call, rule{steps: a.Steps, per: 16})
+		if err != nil {
+			return nil, err
+		}
+		e.functions[name] = f
+		e.known[name] = f
+	}
+	return e, nil
+}
+
+// Execute renders text over data, whose values the template reads as .key. A key that data does
+// not hold is an error. The name is what users know the template by, for example
+// spec.target.template.data[config.yaml]. The budget is shared by all templates of one Secret.
+// Every error is an *Error and holds no value.
+func (e *Engine) Execute(name, text string, data map[string]string, b *Budget) ([]byte, error) {
+	out, err := e.execute(text, data, b)
+	if err != nil {
+		err.Template = name
+		return nil, err
+	}
+	return out, nil
+}
+
+func (e *Engine) execute(text string, data map[string]string, b *Budget) (out []byte, failed *Error) {
+	// A panic here is a defect, or one in text/template; it must not show what it met.
+	defer func() {
+		if recover() != nil {
+			out, failed = nil, &Error{Reason: "the template could not be rendered"}
+		}
+	}()
+	if len(text) > maxText || strings.Count(text, "{{") > maxActions {
+		return nil, &Error{Reason: fmt.Sprintf("a template has at most %d KiB and %d actions", maxText>>10, maxActions)}
+	}
+	if err := b.spend(len(text)/4, len(text)); err != nil {
+		return nil, &Error{Reason: err.Error()}
+	}
+	trees, err := parse.Parse("", text, "", "", e.known)
+	if err != nil {
+		return nil, parseError(err)
+	}
+	rw := newRewriter(e, text, trees)
+	steps, failed := rw.rewrite()
+	if failed != nil {
+		return nil, failed
+	}
+	if err := b.spend(steps, 0); err != nil {
+		return nil, &Error{Reason: err.Error()}
+	}
+	r := &run{budget: b}
+	t, err := r.template(rw)
+	if err != nil {
+		return nil, &Error{Reason: "the template could not be prepared"}
+	}
+	if err := t.Execute(r, data); err != nil {
+		return nil, rw.executionError(err)
+	}
+	return r.out.Bytes(), nil
+}
+
+// A run is one rendering of one template.
+type run struct {
+	budget *Budget
+	calls  int
+	out    bytes.Buffer
+}
+
+// template builds what text/template executes, with only the functions that it uses: copying the
+// full list would cost more than most renderings.
+func (r *run) template(rw *rewriter) (*texttemplate.Template, error) {
+	functions := make(texttemplate.FuncMap, len(rw.used)+len(rw.hide))
+	for name := range rw.hide {
+		functions[name] = r.hidden(name)
+	}
+	for name, f := range rw.used {
+		functions[name] = f.bind(r)
+	}
+	t := texttemplate.New("").Funcs(functions).Option("missingkey=error")
+	for name, tree := range rw.trees {
+		if _, err := t.AddParseTree(name, tree); err != nil {
+			return nil, err
+		}
+	}
+	return t, nil
+}
+
+// Write takes the output of the template.
+func (r *run) Write(p []byte) (int, error) {
+	if r.out.Len()+len(p) > maxOutput {
+		return 0, &failure{fmt.Sprintf("the output is larger than %d KiB", maxOutput>>10)}
+	}
+	if err := r.budget.spend(len(p)/256, len(p)); err != nil {
+		return 0, err
+	}
+	return r.out.Write(p)
+}
+
+// The names of the functions that the rewriter puts into a template. Users cannot call them,
+// because the parser does not know them.
+const (
+	hiddenTick    = "_tick"
+	hiddenEnter   = "_enter"
+	hiddenLeave   = "_leave"
+	hiddenMeasure = "_measure"
+	hiddenRange   = "_range"
+	hiddenGive    = "_give"
+	hiddenPass    = "_pass"
+)
+
+// hidden returns the hidden function of that name.
+func (r *run) hidden(name string) any {
+	switch name {
+	case hiddenTick:
+		return r.tick
+	case hiddenEnter:
+		return r.enter
+	case hiddenLeave:
+		return r.leave
+	case hiddenRange:
+		return r.rangeOver
+	case hiddenGive:
+		return r.give
+	case hiddenPass:
+		return r.pass
+	}
+	return r.measure
+}
+
+// tick begins one round of a range, whose body takes so many steps.
+func (r *run) tick(steps int) (string, error) { return "", r.budget.spend(steps, 0) }
+
+// enter begins one execution of a template, whose body takes so many steps.
+func (r *run) enter(steps int) (string, error) {
+	r.calls++
+	if r.calls > maxCalls {
+		return "", &failure{fmt.Sprintf("templates call each other more than %d deep", maxCalls)}
+	}
+	return "", r.budget.spend(steps, 0)
+}
+
+func (r *run) leave() string {
+	r.calls--
+	return ""
+}
+
+// rangeOver is the end of the pipeline of each range. A range sorts the keys of a dict before it
+// begins.
+func (r *run) rangeOver(v any) (any, error) {
+	if d := reflect.ValueOf(v); d.Kind() == reflect.Map {
+		return v, r.budget.spend(d.Len(), 0)
+	}
+	return v, nil
+}
+
+// measure is the end of every pipeline whose value is printed, and around the arguments of
+// comparisons, whose errors print them. By changing a dict that other values hold, a
+// template makes values that are larger than any function would return, or hold themselves.
+func (r *run) measure(v any) (any, error) {
+	n, err := sizeOf(reflect.ValueOf(v))
+	if err != nil {
+		return nil, err
+	}
+	return v, r.budget.spend(n/128, 0)
+}
+
+// give is around the arguments of methods. Their results are at most four times as large: the
+// texts of dates.
+func (r *run) give(v any) (any, error) {
+	n, err := sizeOf(reflect.ValueOf(v))
+	if err != nil {
+		return nil, err
+	}
+	return v, r.budget.spend(n/64, 4*n)
+}
+
+// pass charges for an argument of index.
+func (r *run) pass(v any) (any, error) {
+	return v, r.budget.spend(1+lengthOf(reflect.ValueOf(v))/64, 0)
+}
+
+// executionError turns an error of text/template into one without values.
+func (rw *rewriter) executionError(err error) *Error {
+	var e *Error
+	if errors.As(err, &e) {
+		return e
+	}
+	return rw.explain(err)
+}

@@ -1,0 +1,132 @@
+package template
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestExecute(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		text   string
+		want   string
+	}{
+		"Empty":     {"an empty template writes nothing", "", ""},
+		"Text":      {"text stays as it is", "a {b} c\n", "a {b} c\n"},
+		"Value":     {"a value is written", "user: {{ .user }}\n", "user: admin\n"},
+		"Dot":       {"the data is a map", `{{ range $k, $v := . }}{{ if eq $k "user" }}{{ $k }}={{ $v }}{{ end }}{{ end }}`, "user=admin"},
+		"Trim":      {"spaces are trimmed", "a  {{- .user -}}  b", "aadminb"},
+		"Comment":   {"a comment is nothing", "a{{/* {{ .nope }} */}}b", "ab"},
+		"If":        {"conditions choose", `{{ if .empty }}a{{ else if eq .user "admin" }}b{{ else }}c{{ end }}`, "b"},
+		"With":      {"with sets the dot", `{{ with .user }}{{ . }}{{ else }}no{{ end }}{{ with .empty }}a{{ else with .user }}-{{ . }}{{ end }}`, "admin-admin"},
+		"Range":     {"range visits all", `{{ range $i, $x := splitList "," "a,b,c" }}{{ if eq $x "c" }}{{ break }}{{ end }}{{ if eq $x "a" }}{{ continue }}{{ end }}{{ $i }}{{ $x }}{{ else }}none{{ end }}`, "1b"},
+		"RangeElse": {"range over nothing", `{{ range list }}a{{ else }}none{{ end }}`, "none"},
+		"RangeInt":  {"range over a number", `{{ range 3 }}{{ . }}{{ end }}{{ range $i := 2 }}{{ $i }}{{ end }}`, "01201"},
+		"Assign":    {"variables outlive a range", `{{ $n := 0 }}{{ range 3 }}{{ $n = add $n . }}{{ end }}{{ $n }}`, "3"},
+		"Define":    {"templates call each other", `{{ define "a" }}<{{ . }}{{ template "b" . }}>{{ end }}{{ define "b" }}!{{ end }}{{ template "a" .user }}{{ template "a" "x" }}`, "<admin!><x!>"},
+		"Block":     {"a block is defined and called", `{{ block "a" .user }}[{{ . }}]{{ end }}`, "[admin]"},
+		"Recursion": {"recursion ends", `{{ define "a" }}{{ . }}{{ if gt . 0 }}{{ template "a" (sub . 1) }}{{ end }}{{ end }}{{ template "a" 50 | int }}`, ""},
+		"Nil":       {"nothing is written as text/template writes it", `{{ (dict "a" nil).a }}{{ fromJson "" }}`, "<no value><no value>"},
+		"Pipe":      {"methods and natives are piped to", `{{ 1 | eq 1 }}{{ "user" | index . }}{{ "2006" | (toDate "2006" "2020").Format }}{{ (now.AddDate 0 0 1).After now }}`, "trueadmin2020true"},
+		"And":       {"and stops early", `{{ and .empty (fail "no") }}{{ or .user (fail "no") }}`, "admin"},
+		"Variables": {"fields of variables", `{{ $d := fromJson .json }}{{ $d.a.b }}{{ $d.c | upper }}{{ ($d).c }}`, "[1 x]Dd"},
+		"Bytes":     {"values need not be text", `{{ hexdec "ff00" }}`, "\xff\x00"},
+	}
+	cases["Recursion"] = struct{ reason, text, want string }{"recursion ends", `{{ define "a" }}{{ . }}{{ if gt . 0 }}{{ template "a" (int (sub . 1)) }}{{ end }}{{ end }}{{ template "a" 5 }}`, "543210"}
+	e := engine(t)
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			got, err := e.Execute("t", c.text, values, NewBudget())
+			if err != nil {
+				t.Fatalf("%s: %v", c.reason, err)
+			}
+			if diff := cmp.Diff(c.want, string(got)); diff != "" {
+				t.Errorf("%s: -want, +got:\n%s", c.reason, diff)
+			}
+		})
+	}
+}
+
+// TestConcurrent renders with one engine from many goroutines.
+func TestConcurrent(t *testing.T) {
+	e := engine(t)
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			for range 50 {
+				got, err := e.Execute("t", `{{ define "a" }}{{ .user | upper }}{{ end }}{{ template "a" . }}`, values, NewBudget())
+				if err != nil || string(got) != "ADMIN" {
+					t.Errorf("got %q, %v", got, err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// TestNoTrace renders templates one after the other and finds nothing of the first in the second.
+func TestNoTrace(t *testing.T) {
+	e := engine(t)
+	if _, err := e.Execute("a", `{{ define "x" }}1{{ end }}`, values, NewBudget()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := e.Execute("b", `{{ template "x" }}`, values, NewBudget()); err == nil {
+		t.Error("a template of an earlier rendering can be called")
+	}
+}
+
+// TestNothingOfTheHost gives every function the names of a file and of a variable, and finds what
+// they hold in no output.
+func TestNothingOfTheHost(t *testing.T) {
+	const host = "oFtHeHoSt"
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, []byte(host), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("TEMPLATE_TEST", host)
+	t.Setenv("ZONEINFO", filepath.Dir(file))
+	e := engine(t)
+	for name := range e.known {
+		for _, arg := range []string{file, "file", "TEMPLATE_TEST", "$TEMPLATE_TEST", "${TEMPLATE_TEST}"} {
+			for _, args := range []string{".a", ".a .a", ".a .a .a", "1 .a", "1 .a .a", ".a 1", ".a 1 .a", "(list .a)", "nil nil .a"} {
+				out, err := e.Execute("t", "{{ "+name+" "+args+" }}", map[string]string{"a": arg}, NewBudget())
+				if err == nil && strings.Contains(string(out), host) {
+					t.Errorf("%s %s reads %s", name, args, arg)
+				}
+			}
+		}
+	}
+}
+
+// BenchmarkSecret renders ten small templates, as a Secret has them.
+func BenchmarkSecret(b *testing.B) {
+	e := engine(b)
+	texts := []string{
+		`{{ .user }}`, `{{ .password }}`, `{{ .user | b64enc }}`, `{{ .user | upper | quote }}`, `postgres://{{ .user }}:{{ .password | urlquery }}@host/db`,
+		`{{ if .empty }}a{{ else }}b{{ end }}`, `{{ (fromJson .json).c }}`, `{{ printf "%s:%s" .user .password | b64enc }}`,
+		"user={{ .user }}\npassword={{ .password }}\n", `{{ .password | trim | sha256sum }}`,
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		budget := NewBudget()
+		for _, text := range texts {
+			if _, err := e.Execute("t", text, values, budget); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+}
+
+// BenchmarkNew builds an engine, as a process does once.
+func BenchmarkNew(b *testing.B) {
+	for b.Loop() {
+		if _, err := New(nil); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

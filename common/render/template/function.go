@@ -1,0 +1,205 @@
+package template
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"regexp"
+)
+
+// A mode says how much of its arguments a function reads.
+type mode int
+
+const (
+	// walks is for functions that read all of their arguments.
+	walks mode = iota
+	// builds is for functions that copy the elements of lists and dicts, not what these hold.
+	builds
+	// reads is for functions that return one of their arguments, a part of one, or a small fact.
+	reads
+)
+
+// A rule bounds a function.
+type rule struct {
+	mode mode
+	// steps is what each call costs.
+	steps int
+	// per is how many bytes of the arguments cost one step more; zero means 256.
+	per int
+	// check refuses arguments with which the function would do more than its rule says. It may
+	// spend the budget.
+	check func(r *run, args []reflect.Value) error
+}
+
+// A function is one that templates call, with its rule.
+type function struct {
+	name string
+	call reflect.Value
+	// typ is the type of call as templates see it, which is without a first parameter *run.
+	typ     reflect.Type
+	takeRun bool
+	rule    rule
+}
+
+// identifier matches what a template can call.
+var identifier = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]*$`)
+
+func newFunction(name string, call any, r rule) (*function, error) {
+	if !identifier.MatchString(name) {
+		return nil, fmt.Errorf("cannot add %q: it is not an identifier", name)
+	}
+	v := reflect.ValueOf(call)
+	if v.Kind() != reflect.Func {
+		return nil, fmt.Errorf("cannot add %q: it is not a function", name)
+	}
+	t := v.Type()
+	if n := t.NumOut(); n == 0 || n > 2 || n == 2 && t.Out(1) != reflect.TypeFor[error]() {
+		return nil, fmt.Errorf("cannot add the function %q: it must have one result, or two of which the second is an error", name)
+	}
+	if r.per == 0 {
+		r.per = 256
+	}
+	f := &function{name: name, call: v, typ: t, rule: r}
+	if t.NumIn() > 0 && t.In(0) == reflect.TypeFor[*run]() {
+		f.takeRun = true
+		f.typ = withoutFirst(t)
+	}
+	return f, nil
+}
+
+// withoutFirst returns the type of a function like t that lacks the first parameter.
+func withoutFirst(t reflect.Type) reflect.Type {
+	var in, out []reflect.Type
+	for i := 1; i < t.NumIn(); i++ {
+		in = append(in, t.In(i))
+	}
+	for i := range t.NumOut() {
+		out = append(out, t.Out(i))
+	}
+	return reflect.FuncOf(in, out, t.IsVariadic())
+}
+
+// bind returns the function as the templates of one run call it.
+func (f *function) bind(r *run) any {
+	return reflect.MakeFunc(f.typ, func(args []reflect.Value) []reflect.Value {
+		return f.invoke(r, args)
+	}).Interface()
+}
+
+// invoke calls the function within its rule. Like the functions of sprig it fails by a panic,
+// which text/template turns into an error; some functions have no result for an error.
+func (f *function) invoke(r *run, args []reflect.Value) []reflect.Value {
+	defer f.shield()
+	if err := f.admit(r, args); err != nil {
+		panic(f.failed(err))
+	}
+	if f.takeRun {
+		args = append([]reflect.Value{reflect.ValueOf(r)}, args...)
+	}
+	var out []reflect.Value
+	if f.typ.IsVariadic() {
+		out = f.call.CallSlice(args)
+	} else {
+		out = f.call.Call(args)
+	}
+	if len(out) == 2 && !out[1].IsNil() {
+		err, _ := out[1].Interface().(error)
+		panic(f.failed(err))
+	}
+	if err := f.accept(r, out[0]); err != nil {
+		panic(f.failed(err))
+	}
+	return out
+}
+
+// shield replaces a panic by one that shows no value.
+func (f *function) shield() {
+	switch p := recover().(type) {
+	case nil:
+	case *failure:
+		panic(p)
+	default:
+		panic(f.failed(nil))
+	}
+}
+
+// failed returns what is said of an error of the function.
+func (f *function) failed(err error) *failure {
+	var own *failure
+	var safe interface {
+		error
+		Safe() string
+	}
+	switch {
+	case errors.As(err, &own):
+		return &failure{fmt.Sprintf("function %q: %s", f.name, own.reason)}
+	case errors.As(err, &safe):
+		return &failure{fmt.Sprintf("function %q: %s", f.name, safe.Safe())}
+	}
+	return &failure{fmt.Sprintf("function %q failed", f.name)}
+}
+
+// admit charges for the arguments and refuses what the function must not get.
+func (f *function) admit(r *run, args []reflect.Value) error {
+	size := 0
+	for _, a := range args {
+		n, err := f.rule.sizeOf(a)
+		if err != nil {
+			return err
+		}
+		size += n
+	}
+	if err := r.budget.spend(1+f.rule.steps+size/f.rule.per, 0); err != nil {
+		return err
+	}
+	if f.rule.check != nil {
+		return f.rule.check(r, args)
+	}
+	return nil
+}
+
+// sizeOf returns how much of an argument the function looks at, in bytes.
+func (r rule) sizeOf(v reflect.Value) (int, error) {
+	switch {
+	case r.mode == walks:
+		return sizeOf(v)
+	case v.Kind() == reflect.Interface:
+		return r.sizeOf(v.Elem())
+	case v.Kind() == reflect.String:
+		return v.Len() / 16, nil // At most it becomes the key of a dict.
+	}
+	return lengthOf(v), nil
+}
+
+// accept charges for the result.
+func (f *function) accept(r *run, v reflect.Value) error {
+	for v.Kind() == reflect.Interface {
+		v = v.Elem()
+	}
+	size := lengthOf(v)
+	switch v.Kind() {
+	case reflect.String:
+		if size > maxValue {
+			return tooLarge()
+		}
+	case reflect.Map:
+		size *= 4
+		fallthrough
+	case reflect.Slice:
+		if v.Len() > maxElements {
+			return tooMany()
+		}
+	}
+	if f.rule.mode == reads {
+		return nil
+	}
+	return r.budget.spend(size/1024, size)
+}
+
+func tooLarge() error {
+	return &failure{fmt.Sprintf("the result would be larger than %d KiB", maxValue>>10)}
+}
+
+func tooMany() error {
+	return &failure{fmt.Sprintf("the result would have more than %d elements", maxElements)}
+}

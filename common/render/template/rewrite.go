@@ -1,0 +1,274 @@
+package template
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"text/template/parse"
+)
+
+const (
+	// maxNesting is how deep actions and parentheses may be nested in each other.
+	maxNesting = 200
+	// maxVariables is how many variables a template may declare.
+	maxVariables = 1_000
+)
+
+// native are the builtin functions of text/template that are called as they are, because they do
+// not depend on the size of their arguments or because these pass through a hidden function.
+var native = []string{"and", "or", "not", "len", "index", "eq", "ne", "lt", "le", "gt", "ge"}
+
+// guards are the hidden functions around the arguments of native functions.
+var guards = map[string]string{
+	"index": hiddenPass,
+	"eq":    hiddenMeasure, "ne": hiddenMeasure,
+	"lt": hiddenMeasure, "le": hiddenMeasure, "gt": hiddenMeasure, "ge": hiddenMeasure,
+}
+
+// A rewriter puts the limits into parsed templates: an action that counts at the start of each
+// body of a range, a pair around each template, and a measure at the end of each printed pipeline.
+// It also finds the mistakes that can be seen without data.
+type rewriter struct {
+	engine *Engine
+	text   string
+	trees  map[string]*parse.Tree
+	// used are the functions that the templates call.
+	used map[string]*function
+	// fields are the names of all fields that the templates mention.
+	fields    []string
+	variables int
+	// called says that a template is called by another or by itself.
+	called bool
+	// hide are the hidden functions that were put in.
+	hide   map[string]bool
+	failed *Error
+}
+
+func newRewriter(e *Engine, text string, trees map[string]*parse.Tree) *rewriter {
+	return &rewriter{engine: e, text: text, trees: trees, used: map[string]*function{}, hide: map[string]bool{}}
+}
+
+// rewrite changes all trees. It returns how many steps the first execution of the whole takes, as
+// far as no hidden action counts them.
+func (rw *rewriter) rewrite() (int, *Error) {
+	steps := map[string]int{}
+	for name, t := range rw.trees {
+		steps[name] = rw.list(t.Root, 0)
+	}
+	if !rw.called {
+		return steps[""], rw.failed
+	}
+	for name, t := range rw.trees {
+		t.Root.Nodes = slices.Concat(
+			[]parse.Node{rw.hidden(hiddenEnter, t.Root.Pos, steps[name])},
+			t.Root.Nodes,
+			[]parse.Node{rw.hidden(hiddenLeave, t.Root.Pos)},
+		)
+	}
+	return 0, rw.failed
+}
+
+// fail keeps the first mistake, by its position: the trees come in no order.
+func (rw *rewriter) fail(pos parse.Pos, format string, args ...any) {
+	e := &Error{Reason: fmt.Sprintf(format, args...)}
+	e.Line, e.Column = place(rw.text, pos)
+	if f := rw.failed; f == nil || e.Line < f.Line || e.Line == f.Line && e.Column < f.Column {
+		rw.failed = e
+	}
+}
+
+// list rewrites the nodes of a body and returns how many steps one execution takes, without the
+// bodies of ranges, which count for themselves.
+func (rw *rewriter) list(l *parse.ListNode, depth int) int {
+	if l == nil {
+		return 0
+	}
+	if depth > maxNesting {
+		rw.fail(l.Pos, "actions are nested more than %d deep", maxNesting)
+		return 0
+	}
+	steps := 2
+	for _, n := range l.Nodes {
+		steps += 1 + rw.node(n, depth)
+	}
+	return steps
+}
+
+func (rw *rewriter) node(n parse.Node, depth int) int {
+	switch n := n.(type) {
+	case *parse.ActionNode:
+		steps := rw.pipe(n.Pipe, depth)
+		if len(n.Pipe.Decl) == 0 && !rw.small(n.Pipe) {
+			n.Pipe.Cmds = append(n.Pipe.Cmds, rw.call(hiddenMeasure, n.Pos))
+		}
+		return steps
+	case *parse.IfNode:
+		return rw.branch(&n.BranchNode, depth)
+	case *parse.WithNode:
+		return rw.branch(&n.BranchNode, depth)
+	case *parse.RangeNode:
+		steps := 1 + rw.pipe(n.Pipe, depth) + rw.list(n.ElseList, depth+1)
+		n.Pipe.Cmds = append(n.Pipe.Cmds, rw.call(hiddenRange, n.Pos))
+		body := rw.list(n.List, depth+1)
+		n.List.Nodes = append([]parse.Node{rw.hidden(hiddenTick, n.Pos, body)}, n.List.Nodes...)
+		return steps
+	case *parse.TemplateNode:
+		rw.called = true
+		if rw.trees[n.Name] == nil {
+			rw.fail(n.Pos, "it calls a template that it does not define")
+		}
+		return rw.pipe(n.Pipe, depth)
+	}
+	return 0
+}
+
+// small reports whether a pipeline ends in a function whose result is bounded by its type and rule.
+func (rw *rewriter) small(p *parse.PipeNode) bool {
+	id, ok := p.Cmds[len(p.Cmds)-1].Args[0].(*parse.IdentifierNode)
+	if !ok || rw.used[id.Ident] == nil {
+		return false
+	}
+	switch rw.used[id.Ident].typ.Out(0).Kind() {
+	case reflect.String, reflect.Bool, reflect.Int, reflect.Int64, reflect.Float64:
+		return true
+	}
+	return false
+}
+
+func (rw *rewriter) branch(b *parse.BranchNode, depth int) int {
+	return rw.pipe(b.Pipe, depth) + rw.list(b.List, depth+1) + rw.list(b.ElseList, depth+1)
+}
+
+// pipe rewrites a pipeline.
+func (rw *rewriter) pipe(p *parse.PipeNode, depth int) int {
+	if p == nil {
+		return 0
+	}
+	if depth > maxNesting {
+		rw.fail(p.Pos, "parentheses are nested more than %d deep", maxNesting)
+		return 0
+	}
+	if rw.variables += len(p.Decl); rw.variables > maxVariables {
+		rw.fail(p.Pos, "it declares more than %d variables", maxVariables)
+	}
+	steps := rw.variable() * len(p.Decl)
+	cmds := make([]*parse.CommandNode, 0, len(p.Cmds)+1)
+	for i, c := range p.Cmds {
+		steps += rw.command(c, i > 0, depth)
+		if guard := guardOf(c.Args[0]); i > 0 && guard != "" {
+			cmds = append(cmds, rw.call(guard, c.Pos))
+			steps++
+		}
+		cmds = append(cmds, c)
+	}
+	p.Cmds = cmds
+	return steps
+}
+
+// command rewrites one command of a pipeline; piped says that it gets the value of the one before.
+func (rw *rewriter) command(c *parse.CommandNode, piped bool, depth int) int {
+	steps := 0
+	for i, a := range c.Args {
+		steps += rw.operand(a, depth)
+		if id, ok := a.(*parse.IdentifierNode); ok && i > 0 {
+			rw.arguments(id, 0)
+		}
+	}
+	if id, ok := c.Args[0].(*parse.IdentifierNode); ok {
+		given := len(c.Args) - 1
+		if piped {
+			given++
+		}
+		rw.arguments(id, given)
+	}
+	if guard := guardOf(c.Args[0]); guard != "" {
+		for i, a := range c.Args[1:] {
+			c.Args[i+1] = rw.guarded(guard, a)
+		}
+	}
+	return steps
+}
+
+// operand rewrites what is in an argument and returns the steps that it takes.
+func (rw *rewriter) operand(n parse.Node, depth int) int {
+	switch n := n.(type) {
+	case *parse.PipeNode:
+		return 1 + rw.pipe(n, depth+1)
+	case *parse.ChainNode:
+		rw.fields = append(rw.fields, n.Field...)
+		if id, ok := n.Node.(*parse.IdentifierNode); ok {
+			rw.arguments(id, 0)
+		}
+		return len(n.Field) + rw.operand(n.Node, depth)
+	case *parse.FieldNode:
+		rw.fields = append(rw.fields, n.Ident...)
+		return len(n.Ident)
+	case *parse.VariableNode:
+		rw.fields = append(rw.fields, n.Ident[1:]...)
+		return len(n.Ident) + rw.variable()
+	case *parse.IdentifierNode:
+		if f := rw.engine.functions[n.Ident]; f != nil {
+			rw.used[n.Ident] = f
+		}
+	case *parse.StringNode:
+		return 1 + len(n.Text)/256
+	}
+	return 1
+}
+
+// variable returns the steps of finding a variable: text/template searches all that exist.
+func (rw *rewriter) variable() int { return 1 + rw.variables/32 }
+
+// arguments checks how many arguments a function is given.
+func (rw *rewriter) arguments(id *parse.IdentifierNode, given int) {
+	f := rw.engine.functions[id.Ident]
+	if f == nil {
+		return
+	}
+	switch t := f.typ; {
+	case t.IsVariadic() && given < t.NumIn()-1:
+		rw.fail(id.Pos, "function %q needs at least %d arguments, not %d", id.Ident, t.NumIn()-1, given)
+	case !t.IsVariadic() && given != t.NumIn():
+		rw.fail(id.Pos, "function %q needs %d arguments, not %d", id.Ident, t.NumIn(), given)
+	}
+}
+
+// guardOf returns the hidden function for the arguments of a command that begins with n, if that
+// calls what no rule bounds: a native function or a method.
+func guardOf(n parse.Node) string {
+	switch n := n.(type) {
+	case *parse.IdentifierNode:
+		return guards[n.Ident]
+	case *parse.FieldNode, *parse.VariableNode, *parse.ChainNode:
+		return hiddenGive
+	}
+	return ""
+}
+
+// guarded returns an argument that passes through a hidden function. Literals stay as they are,
+// because they adapt to the type that the callee wants; their cost is part of the body's.
+func (rw *rewriter) guarded(guard string, n parse.Node) parse.Node {
+	switch n.(type) {
+	case *parse.NumberNode, *parse.BoolNode, *parse.StringNode, *parse.NilNode:
+		return n
+	}
+	c := rw.call(guard, n.Position())
+	c.Args = append(c.Args, n)
+	return &parse.PipeNode{NodeType: parse.NodePipe, Pos: n.Position(), Cmds: []*parse.CommandNode{c}}
+}
+
+// hidden returns an action that calls a hidden function.
+func (rw *rewriter) hidden(name string, pos parse.Pos, args ...int) *parse.ActionNode {
+	c := rw.call(name, pos)
+	for _, n := range args {
+		c.Args = append(c.Args, &parse.NumberNode{NodeType: parse.NodeNumber, Pos: pos, IsInt: true, Int64: int64(n), Text: strconv.Itoa(n)})
+	}
+	return &parse.ActionNode{NodeType: parse.NodeAction, Pos: pos, Pipe: &parse.PipeNode{NodeType: parse.NodePipe, Pos: pos, Cmds: []*parse.CommandNode{c}}}
+}
+
+// call returns a command that calls a hidden function.
+func (rw *rewriter) call(name string, pos parse.Pos) *parse.CommandNode {
+	rw.hide[name] = true
+	return &parse.CommandNode{NodeType: parse.NodeCommand, Pos: pos, Args: []parse.Node{parse.NewIdentifier(name).SetPos(pos)}}
+}

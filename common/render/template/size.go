@@ -1,0 +1,109 @@
+package template
+
+import (
+	"fmt"
+	"reflect"
+	"time"
+)
+
+const (
+	// maxValue is the largest value, in bytes, that is printed or given to a function that reads
+	// all of it. It is more than maxOutput because an encoded value may be longer than the output.
+	maxValue = 2 << 20
+	// maxElements is how many elements a list or dict has at most that a function makes.
+	maxElements = 100_000
+	// maxDepth is how deep a value may be nested.
+	maxDepth = 100
+
+	scalarSize    = 8
+	containerSize = 32
+)
+
+// sizeOf returns how large v is once written as text, roughly, where what is shared counts each
+// time. It fails if v is larger than maxValue, nested deeper than maxDepth, or holds itself.
+func sizeOf(v reflect.Value) (int, error) {
+	m := meter{left: maxValue}
+	m.walk(v, 0)
+	switch {
+	case m.deep:
+		return 0, &failure{fmt.Sprintf("a value is nested more than %d deep, or holds itself", maxDepth)}
+	case m.left < 0:
+		return 0, &failure{fmt.Sprintf("a value is larger than %d KiB", maxValue>>10)}
+	}
+	return maxValue - m.left, nil
+}
+
+// A meter measures a value until it is found too large.
+type meter struct {
+	left int
+	deep bool
+}
+
+func (m *meter) walk(v reflect.Value, depth int) {
+	if depth > maxDepth {
+		m.deep = true
+		m.left = -1
+	}
+	if m.left < 0 {
+		return
+	}
+	switch v.Kind() {
+	case reflect.String:
+		m.left -= scalarSize + v.Len()
+	case reflect.Interface:
+		m.walk(v.Elem(), depth)
+	case reflect.Pointer:
+		m.left -= scalarSize
+		m.walk(v.Elem(), depth+1)
+	case reflect.Slice, reflect.Array:
+		m.slice(v, depth)
+	case reflect.Map:
+		m.left -= containerSize + 2*depth
+		for it := v.MapRange(); it.Next() && m.left >= 0; {
+			m.walk(it.Key(), depth+1)
+			m.walk(it.Value(), depth+1)
+		}
+	case reflect.Struct:
+		m.fields(v, depth)
+	default:
+		m.left -= scalarSize
+	}
+}
+
+func (m *meter) slice(v reflect.Value, depth int) {
+	m.left -= containerSize + 2*depth
+	switch v.Type().Elem().Kind() {
+	case reflect.Int, reflect.Uint8:
+		m.left -= scalarSize * v.Len()
+		return
+	}
+	for i := 0; i < v.Len() && m.left >= 0; i++ {
+		m.left -= 2 * depth
+		m.walk(v.Index(i), depth+1)
+	}
+}
+
+// fields measures a struct. Times are not looked into: their zones are large and shared.
+func (m *meter) fields(v reflect.Value, depth int) {
+	m.left -= containerSize
+	if v.Type() == reflect.TypeFor[time.Time]() || v.Type() == reflect.TypeFor[time.Location]() {
+		return
+	}
+	for i := range v.NumField() {
+		m.walk(v.Field(i), depth+1)
+	}
+}
+
+// lengthOf returns the bytes of a string, or sixteen for each element of a list or dict, whatever
+// the elements hold.
+func lengthOf(v reflect.Value) int {
+	switch v.Kind() {
+	case reflect.Interface, reflect.Pointer:
+		return lengthOf(v.Elem())
+	case reflect.String:
+		return v.Len()
+	case reflect.Slice, reflect.Array, reflect.Map:
+		return 16 * v.Len()
+	}
+	return 0
+}
