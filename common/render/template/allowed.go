@@ -33,11 +33,12 @@ func rules() map[string]rule {
 // check knows.
 func textRules(allow func(rule, string)) {
 	plain := rule{}
-	allow(plain, "hello abbrev abbrevboth trunc trim upper lower title untitle substr trimSuffix trimPrefix swapcase "+
+	allow(plain, "hello abbrev abbrevboth trunc trim upper lower substr trimSuffix trimPrefix "+
 		"contains hasPrefix hasSuffix plural base dir clean ext isAbs osBase osDir osClean osExt osIsAbs "+
 		"sha1sum sha256sum sha512sum adler32sum b64enc b64dec b32enc b32dec hexdec "+
 		"ago date date_modify dateModify must_date_modify mustDateModify duration durationRound htmlDate "+
-		"toDate mustToDate now unixEpoch uuidv4 fail regexQuoteMeta encryptAES decryptAES")
+		"now unixEpoch uuidv4 fail regexQuoteMeta")
+	allow(rule{per: 64}, "title untitle swapcase toDate mustToDate encryptAES decryptAES")
 	allow(rule{check: checkZone(2)}, "dateInZone date_in_zone")
 	allow(rule{check: checkZone(1)}, "htmlDateInZone")
 	allow(rule{per: 32}, "nospace initials snakecase camelcase kebabcase shuffle")
@@ -58,7 +59,7 @@ func textRules(allow func(rule, string)) {
 
 func numberRules(allow func(rule, string)) {
 	allow(rule{per: 16}, "atoi int int64 float64 toDecimal add1 add sub div mod mul randInt biggest max min maxf minf ceil floor round")
-	allow(rule{steps: 5, check: checkDecimal}, "add1f addf subf divf mulf")
+	allow(rule{steps: 5, per: 32, check: checkDecimal}, "add1f addf subf divf mulf")
 	allow(rule{check: checkUntil}, "until")
 	allow(rule{check: checkUntilStep}, "untilStep")
 	allow(rule{check: checkSeq}, "seq")
@@ -94,16 +95,16 @@ func documentRules(allow func(rule, string)) {
 }
 
 // expensiveRules are for functions whose work is large whatever they are given. One Secret can have
-// about a dozen password hashes or a handful of RSA keys.
+// ten password hashes or certificates, or three RSA keys of 4096 bits.
 func expensiveRules(allow func(rule, string)) {
-	allow(rule{steps: 70_000, check: checkPassword}, "bcrypt htpasswd")
+	allow(rule{steps: 100_000, check: checkPassword}, "bcrypt htpasswd")
 	allow(rule{steps: 200_000, check: checkDerivation}, "derivePassword")
 	allow(rule{steps: 500, check: checkPrivateKey}, "genPrivateKey")
-	allow(rule{steps: 100_000}, "genCA genSelfSignedCert")
-	allow(rule{steps: 100_000, check: checkKeys(4)}, "genSignedCert")
-	allow(rule{steps: 2_000, check: checkKeys(1)}, "buildCustomCert")
-	allow(rule{steps: 2_000, check: checkKeys(2)}, "genCAWithKey")
-	allow(rule{steps: 2_000, check: checkKeys(4)}, "genSelfSignedCertWithKey genSignedCertWithKey")
+	allow(rule{steps: 100_000, per: 16}, "genCA genSelfSignedCert")
+	allow(rule{steps: 100_000, per: 16, check: checkKeys(4)}, "genSignedCert")
+	allow(rule{steps: 2_000, per: 16, check: checkKeys(1)}, "buildCustomCert")
+	allow(rule{steps: 2_000, per: 16, check: checkKeys(2)}, "genCAWithKey")
+	allow(rule{steps: 2_000, per: 16, check: checkKeys(4)}, "genSelfSignedCertWithKey genSignedCertWithKey")
 }
 
 // own are the functions that sprig lacks, and those that stand in for sprig's.

@@ -94,7 +94,7 @@ func checkPrintf(r *run, args []reflect.Value) error {
 	if strings.Count(format, "%") > 1_000 {
 		return &failure{"the format has more than 1000 verbs"}
 	}
-	total, largest, number := len(format), 0, 0
+	total, largest, elements, number := len(format), 0, 1, 0
 	for i := range args[1].Len() {
 		a := args[1].Index(i).Elem()
 		n, err := sizeOf(a)
@@ -107,6 +107,8 @@ func checkPrintf(r *run, args []reflect.Value) error {
 			number = max(number, abs(a.Int()))
 		case a.CanUint():
 			number = maxValue
+		case a.Kind() != reflect.String:
+			elements = max(elements, n/scalarSize)
 		}
 	}
 	again := strings.Contains(format, "[")
@@ -115,7 +117,7 @@ func checkPrintf(r *run, args []reflect.Value) error {
 		if m[7] == "f" || m[7] == "F" {
 			pad += 320 // The largest number has 309 digits.
 		}
-		if total += pad * (largest/scalarSize + 1); again {
+		if total += pad * elements; again {
 			total += largest
 		}
 		if total > 2*maxValue {
@@ -164,41 +166,42 @@ func checkDecimal(r *run, args []reflect.Value) error {
 	return r.budget.spend(n*n/2, 0)
 }
 
-func checkUntil(_ *run, args []reflect.Value) error {
-	return counted(0, args[0].Int(), 1)
+func checkUntil(r *run, args []reflect.Value) error {
+	return counted(r, 0, args[0].Int(), 1)
 }
 
-func checkUntilStep(_ *run, args []reflect.Value) error {
-	return counted(args[0].Int(), args[1].Int(), args[2].Int())
+func checkUntilStep(r *run, args []reflect.Value) error {
+	return counted(r, args[0].Int(), args[1].Int(), args[2].Int())
 }
 
-func checkSeq(_ *run, args []reflect.Value) error {
-	n := make([]int64, args[0].Len())
+func checkSeq(r *run, args []reflect.Value) error {
+	n := make([]int64, min(args[0].Len(), 4))
 	for i := range n {
 		n[i] = args[0].Index(i).Int()
 	}
 	switch len(n) {
 	case 1:
-		return counted(1, n[0], 1)
+		return counted(r, 1, n[0], 1)
 	case 2:
-		return counted(n[0], n[1], 1)
+		return counted(r, n[0], n[1], 1)
 	case 3:
-		return counted(n[0], n[2], n[1])
+		return counted(r, n[0], n[2], n[1])
 	}
 	return nil
 }
 
-// counted checks a list of numbers from one to another.
-func counted(from, to, step int64) error {
+// counted charges for the numbers from one to another, in either direction.
+func counted(r *run, from, to, step int64) error {
 	for _, n := range []int64{from, to, step} {
 		if n > maxNumber || n < -maxNumber {
 			return &failure{"a number is larger than 2^40"}
 		}
 	}
-	if step != 0 && (to-from)/step > maxElements || step < 0 && (from-to)/-step > maxElements || step == 1 && from-to > maxElements {
+	count := abs(to-from) / max(abs(step), 1)
+	if count > maxElements {
 		return tooMany()
 	}
-	return nil
+	return r.budget.spend(count/8, 0)
 }
 
 // checkRandom charges for a text of random characters, each of which costs price 16ths of a step.
@@ -215,11 +218,12 @@ func checkRandom(price int) func(*run, []reflect.Value) error {
 	}
 }
 
-func checkRandomBytes(_ *run, args []reflect.Value) error {
-	if n := args[0].Int(); n < 0 || n > maxValue/2 {
+func checkRandomBytes(r *run, args []reflect.Value) error {
+	n := args[0].Int()
+	if n < 0 || n > maxValue/2 {
 		return &failure{fmt.Sprintf("the length must be from 0 to %d", maxValue/2)}
 	}
-	return nil
+	return r.budget.spend(int(n)/32, 0)
 }
 
 // checkZone lets through the zones that need no file. The zone is the argument with that index.
@@ -356,7 +360,7 @@ func checkDerivation(r *run, args []reflect.Value) error {
 func checkPrivateKey(r *run, args []reflect.Value) error {
 	switch args[0].String() {
 	case "", "rsa":
-		return r.budget.spend(200_000, 0)
+		return r.budget.spend(300_000, 0)
 	case "dsa":
 		return &failure{"DSA keys are not made; use rsa, ecdsa or ed25519"}
 	case "ecdsa", "ed25519":

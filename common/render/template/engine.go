@@ -4,6 +4,10 @@
 // Secrets Operator know them (its engine v2). A rendering reads no file, no environment and no
 // network, its work is bounded by counts of steps and bytes, and no error text holds a value.
 //
+// A template has at most 256 KiB and 10,000 actions, nested at most 200 deep, and declares at most
+// 1,000 variables. It writes at most 1 MiB. Templates call each other at most 100 deep. A value that
+// a function reads or returns has at most 2 MiB. All templates of one Secret share a Budget.
+//
 // The functions differ from sprig's as follows:
 //
 //   - env, expandenv and getHostByName do not exist, nor does the builtin call, because no value
@@ -29,13 +33,9 @@
 package template
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
-	"reflect"
 	"strings"
 	"sync"
-	texttemplate "text/template"
 	"text/template/parse"
 	"time"
 )
@@ -144,136 +144,7 @@ func (e *Engine) execute(text string, data map[string]string, b *Budget) (out []
 		return nil, &Error{Reason: "the template could not be prepared"}
 	}
 	if err := t.Execute(r, data); err != nil {
-		return nil, rw.executionError(err)
+		return nil, rw.explain(err)
 	}
 	return r.out.Bytes(), nil
-}
-
-// A run is one rendering of one template.
-type run struct {
-	budget *Budget
-	calls  int
-	out    bytes.Buffer
-}
-
-// template builds what text/template executes, with only the functions that it uses: copying the
-// full list would cost more than most renderings.
-func (r *run) template(rw *rewriter) (*texttemplate.Template, error) {
-	functions := make(texttemplate.FuncMap, len(rw.used)+len(rw.hide))
-	for name := range rw.hide {
-		functions[name] = r.hidden(name)
-	}
-	for name, f := range rw.used {
-		functions[name] = f.bind(r)
-	}
-	t := texttemplate.New("").Funcs(functions).Option("missingkey=error")
-	for name, tree := range rw.trees {
-		if _, err := t.AddParseTree(name, tree); err != nil {
-			return nil, err
-		}
-	}
-	return t, nil
-}
-
-// Write takes the output of the template.
-func (r *run) Write(p []byte) (int, error) {
-	if r.out.Len()+len(p) > maxOutput {
-		return 0, &failure{fmt.Sprintf("the output is larger than %d KiB", maxOutput>>10)}
-	}
-	if err := r.budget.spend(len(p)/256, len(p)); err != nil {
-		return 0, err
-	}
-	return r.out.Write(p)
-}
-
-// The names of the functions that the rewriter puts into a template. Users cannot call them,
-// because the parser does not know them.
-const (
-	hiddenTick    = "_tick"
-	hiddenEnter   = "_enter"
-	hiddenLeave   = "_leave"
-	hiddenMeasure = "_measure"
-	hiddenRange   = "_range"
-	hiddenGive    = "_give"
-	hiddenPass    = "_pass"
-)
-
-// hidden returns the hidden function of that name.
-func (r *run) hidden(name string) any {
-	switch name {
-	case hiddenTick:
-		return r.tick
-	case hiddenEnter:
-		return r.enter
-	case hiddenLeave:
-		return r.leave
-	case hiddenRange:
-		return r.rangeOver
-	case hiddenGive:
-		return r.give
-	case hiddenPass:
-		return r.pass
-	}
-	return r.measure
-}
-
-// tick begins one round of a range, whose body takes so many steps.
-func (r *run) tick(steps int) (string, error) { return "", r.budget.spend(steps, 0) }
-
-// enter begins one execution of a template, whose body takes so many steps.
-func (r *run) enter(steps int) (string, error) {
-	r.calls++
-	if r.calls > maxCalls {
-		return "", &failure{fmt.Sprintf("templates call each other more than %d deep", maxCalls)}
-	}
-	return "", r.budget.spend(steps, 0)
-}
-
-func (r *run) leave() string {
-	r.calls--
-	return ""
-}
-
-// rangeOver is the end of the pipeline of each range. A range sorts the keys of a dict before it
-// begins.
-func (r *run) rangeOver(v any) (any, error) {
-	if d := reflect.ValueOf(v); d.Kind() == reflect.Map {
-		return v, r.budget.spend(d.Len(), 0)
-	}
-	return v, nil
-}
-
-// measure is the end of every pipeline whose value is printed, and around the arguments of
-// comparisons, whose errors print them. By changing a dict that other values hold, a
-// template makes values that are larger than any function would return, or hold themselves.
-func (r *run) measure(v any) (any, error) {
-	n, err := sizeOf(reflect.ValueOf(v))
-	if err != nil {
-		return nil, err
-	}
-	return v, r.budget.spend(n/128, 0)
-}
-
-// give is around the arguments of methods. Their results are at most four times as large: the
-// texts of dates.
-func (r *run) give(v any) (any, error) {
-	n, err := sizeOf(reflect.ValueOf(v))
-	if err != nil {
-		return nil, err
-	}
-	return v, r.budget.spend(n/64, 4*n)
-}
-
-// pass charges for an argument of index.
-func (r *run) pass(v any) (any, error) {
-	return v, r.budget.spend(1+lengthOf(reflect.ValueOf(v))/64, 0)
-}
-
-// executionError turns an error of text/template into one without values.
-func (rw *rewriter) executionError(err error) *Error {
-	var e *Error
-	if errors.As(err, &e) {
-		return e
-	}
-	return rw.explain(err)
 }

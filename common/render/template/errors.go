@@ -148,10 +148,10 @@ func (rw *rewriter) named(text string) string {
 		return fmt.Sprintf("there is no key %q", m[1])
 	}
 	if m := missingField.FindStringSubmatch(text); m != nil && slices.Contains(rw.fields, m[1]) && typeNames[m[2]] != "" {
-		return fmt.Sprintf("a %s has no field %q", typeNames[m[2]], m[1])
+		return fmt.Sprintf("a value of the type %s has no field %q", typeNames[m[2]], m[1])
 	}
 	if m := wrongType.FindStringSubmatch(text); m != nil && typeNames[m[1]] != "" && typeNames[m[2]] != "" {
-		return fmt.Sprintf("an argument must be a %s, not a %s", typeNames[m[1]], typeNames[m[2]])
+		return fmt.Sprintf("an argument must be of the type %s, not %s", typeNames[m[1]], typeNames[m[2]])
 	}
 	return ""
 }

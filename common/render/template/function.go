@@ -81,6 +81,9 @@ func withoutFirst(t reflect.Type) reflect.Type {
 
 // bind returns the function as the templates of one run call it.
 func (f *function) bind(r *run) any {
+	if text, ok := f.call.Interface().(func(string) string); ok && f.rule.check == nil {
+		return func(s string) string { return f.text(r, text, s) }
+	}
 	return reflect.MakeFunc(f.typ, func(args []reflect.Value) []reflect.Value {
 		return f.invoke(r, args)
 	}).Interface()
@@ -107,6 +110,25 @@ func (f *function) invoke(r *run, args []reflect.Value) []reflect.Value {
 		panic(f.failed(err))
 	}
 	if err := f.accept(r, out[0]); err != nil {
+		panic(f.failed(err))
+	}
+	return out
+}
+
+// text does what invoke does for the most common type of function, without reflection.
+func (f *function) text(r *run, call func(string) string, s string) string {
+	defer f.shield()
+	if len(s) > maxValue {
+		panic(f.failed(tooLarge()))
+	}
+	if err := r.budget.spend(1+f.rule.steps+len(s)/f.rule.per, 0); err != nil {
+		panic(f.failed(err))
+	}
+	out := call(s)
+	if len(out) > maxValue {
+		panic(f.failed(tooLarge()))
+	}
+	if err := r.budget.spend(len(out)/1024, len(out)); err != nil {
 		panic(f.failed(err))
 	}
 	return out
@@ -181,6 +203,11 @@ func (f *function) accept(r *run, v reflect.Value) error {
 	case reflect.String:
 		if size > maxValue {
 			return tooLarge()
+		}
+	case reflect.Struct:
+		var err error
+		if size, err = sizeOf(v); err != nil {
+			return err
 		}
 	case reflect.Map:
 		size *= 4

@@ -240,3 +240,18 @@ func TestAddedFunctions(t *testing.T) {
 		}
 	}
 }
+
+// TestResultTypes fails when a function returns a type that nobody has looked at: templates can
+// call the methods of every value. The methods of times and versions compute and no more.
+func TestResultTypes(t *testing.T) {
+	known := map[string]bool{
+		"string": true, "bool": true, "int": true, "int64": true, "float64": true, "interface {}": true, "[]int": true, "[]string": true,
+		"[]interface {}": true, "[][]interface {}": true, "map[string]string": true, "map[string]interface {}": true,
+		"time.Time": true, "*semver.Version": true, "sprig.certificate": true,
+	}
+	for name, f := range shared() {
+		if result := f.typ.Out(0); !known[result.String()] {
+			t.Errorf("function %q returns a %s", name, result)
+		}
+	}
+}

@@ -81,6 +81,9 @@ func (s *searcher) find(text string, pos int) ([]int, error) {
 	re, from := s.re, pos
 	if pos > 0 {
 		if s.after == nil {
+			if err := s.run.budget.spend(10+2*s.price, 0); err != nil {
+				return nil, err
+			}
 			after, err := regexp.Compile(`(?s:\A.)(?s:.*?)(` + s.pattern + `)`)
 			if err != nil {
 				return nil, &failure{"the regular expression is too large"}

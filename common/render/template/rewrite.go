@@ -2,6 +2,7 @@ package template
 
 import (
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strconv"
@@ -38,6 +39,8 @@ type rewriter struct {
 	// fields are the names of all fields that the templates mention.
 	fields    []string
 	variables int
+	// data says that the dot is the data, as it is outside of all range, with and define.
+	data bool
 	// called says that a template is called by another or by itself.
 	called bool
 	// hide are the hidden functions that were put in.
@@ -52,9 +55,15 @@ func newRewriter(e *Engine, text string, trees map[string]*parse.Tree) *rewriter
 // rewrite changes all trees. It returns how many steps the first execution of the whole takes, as
 // far as no hidden action counts them.
 func (rw *rewriter) rewrite() (int, *Error) {
+	if root := rw.trees[""]; len(rw.trees) == 1 && root != nil {
+		rw.data = true
+		return rw.list(root.Root, 0), rw.failed
+	}
 	steps := map[string]int{}
-	for name, t := range rw.trees {
-		steps[name] = rw.list(t.Root, 0)
+	// The order decides what a variable costs, so it must always be the same.
+	for _, name := range slices.Sorted(maps.Keys(rw.trees)) {
+		rw.data = name == ""
+		steps[name] = rw.list(rw.trees[name].Root, 0)
 	}
 	if !rw.called {
 		return steps[""], rw.failed
@@ -69,7 +78,7 @@ func (rw *rewriter) rewrite() (int, *Error) {
 	return 0, rw.failed
 }
 
-// fail keeps the first mistake, by its position: the trees come in no order.
+// fail keeps the first mistake, by its position.
 func (rw *rewriter) fail(pos parse.Pos, format string, args ...any) {
 	e := &Error{Reason: fmt.Sprintf(format, args...)}
 	e.Line, e.Column = place(rw.text, pos)
@@ -106,8 +115,10 @@ func (rw *rewriter) node(n parse.Node, depth int) int {
 	case *parse.IfNode:
 		return rw.branch(&n.BranchNode, depth)
 	case *parse.WithNode:
+		defer rw.leaveData()()
 		return rw.branch(&n.BranchNode, depth)
 	case *parse.RangeNode:
+		defer rw.leaveData()()
 		steps := 1 + rw.pipe(n.Pipe, depth) + rw.list(n.ElseList, depth+1)
 		n.Pipe.Cmds = append(n.Pipe.Cmds, rw.call(hiddenRange, n.Pos))
 		body := rw.list(n.List, depth+1)
@@ -115,7 +126,7 @@ func (rw *rewriter) node(n parse.Node, depth int) int {
 		return steps
 	case *parse.TemplateNode:
 		rw.called = true
-		if rw.trees[n.Name] == nil {
+		if n.Name == "" || rw.trees[n.Name] == nil {
 			rw.fail(n.Pos, "it calls a template that it does not define")
 		}
 		return rw.pipe(n.Pipe, depth)
@@ -123,9 +134,21 @@ func (rw *rewriter) node(n parse.Node, depth int) int {
 	return 0
 }
 
-// small reports whether a pipeline ends in a function whose result is bounded by its type and rule.
+// leaveData says that the dot is not the data until the function that it returns is called.
+func (rw *rewriter) leaveData() func() {
+	before := rw.data
+	rw.data = false
+	return func() { rw.data = before }
+}
+
+// small reports whether the value of a pipeline needs no measure: it is one of the data, or comes
+// from a function whose result is bounded by its type and rule.
 func (rw *rewriter) small(p *parse.PipeNode) bool {
-	id, ok := p.Cmds[len(p.Cmds)-1].Args[0].(*parse.IdentifierNode)
+	last := p.Cmds[len(p.Cmds)-1].Args[0]
+	if field, ok := last.(*parse.FieldNode); ok {
+		return rw.data && len(field.Ident) == 1
+	}
+	id, ok := last.(*parse.IdentifierNode)
 	if !ok || rw.used[id.Ident] == nil {
 		return false
 	}
@@ -153,16 +176,15 @@ func (rw *rewriter) pipe(p *parse.PipeNode, depth int) int {
 		rw.fail(p.Pos, "it declares more than %d variables", maxVariables)
 	}
 	steps := rw.variable() * len(p.Decl)
-	cmds := make([]*parse.CommandNode, 0, len(p.Cmds)+1)
-	for i, c := range p.Cmds {
+	for i := 0; i < len(p.Cmds); i++ {
+		c := p.Cmds[i]
 		steps += rw.command(c, i > 0, depth)
 		if guard := guardOf(c.Args[0]); i > 0 && guard != "" {
-			cmds = append(cmds, rw.call(guard, c.Pos))
+			p.Cmds = slices.Insert(p.Cmds, i, rw.call(guard, c.Pos))
+			i++
 			steps++
 		}
-		cmds = append(cmds, c)
 	}
-	p.Cmds = cmds
 	return steps
 }
 
