@@ -13,10 +13,19 @@ import (
 	awsv1 "github.com/direct-secrets/direct-secrets/provider-aws/apis/v1alpha1"
 )
 
+// Documents splits a manifest into its YAML documents.
+func Documents(manifest []byte) [][]byte {
+	docs := bytes.Split(manifest, []byte("\n---\n"))
+	for i := range docs {
+		docs[i] = append(bytes.Clone(docs[i]), '\n') // It ends the last line, which a block of text may be.
+	}
+	return docs
+}
+
 // Apply applies the YAML documents of a manifest, as `kubectl apply --server-side` would. Stores of
 // AWS are pointed at the emulator; everything else is taken as written.
 func (s *Stack) Apply(ctx context.Context, manifest []byte) error {
-	for _, doc := range bytes.Split(manifest, []byte("\n---\n")) {
+	for _, doc := range Documents(manifest) {
 		o := &unstructured.Unstructured{}
 		if err := yaml.Unmarshal(doc, &o.Object); err != nil {
 			return fmt.Errorf("cannot read a manifest: %w", err)
