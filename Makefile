@@ -46,6 +46,10 @@ test: ## Run all tests, with the race detector, against a real control plane.
 	done; \
 	if [[ -n $$failed ]]; then echo "FAILED:$$failed"; exit 1; fi
 
+.PHONY: fuzz
+fuzz: ## Run every fuzz target for half a minute (FUZZTIME for another time).
+	@hack/fuzz.sh .
+
 .PHONY: demo
 demo: build ## Show a secret of AWS Secrets Manager become a Kubernetes Secret.
 	@$(ASSETS) exec $(BIN)/dsctl demo
