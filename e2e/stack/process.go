@@ -1,6 +1,7 @@
 package stack
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -26,6 +27,7 @@ type Process struct {
 	cmd     *exec.Cmd
 	metrics string
 	probe   string
+	pprof   string
 	log     *os.File
 	ended   chan struct{}
 	err     error
@@ -46,7 +48,7 @@ func (s *Stack) StartModule(ctx context.Context, module string, flags ...string)
 	if err != nil {
 		return nil, err
 	}
-	p := &Process{metrics: addresses[0], probe: addresses[1], ended: make(chan struct{})}
+	p := &Process{metrics: addresses[0], probe: addresses[1], pprof: addresses[2], ended: make(chan struct{})}
 	if p.log, err = os.CreateTemp(s.dir, module+"-*.log"); err != nil {
 		return nil, err
 	}
@@ -97,6 +99,13 @@ func Binary(name string) (string, error) {
 		}
 	}
 	return "", fmt.Errorf("cannot find %s; run make build", name)
+}
+
+// Profile measures for some seconds where the process spends its processor time, in pprof's format.
+func (p *Process) Profile(during time.Duration) ([]byte, error) {
+	var b bytes.Buffer
+	err := get(fmt.Sprintf("http://%s/debug/pprof/profile?seconds=%d", p.pprof, int(during.Seconds())), &b)
+	return b.Bytes(), err
 }
 
 func (p *Process) waitHealthy(ctx context.Context) error {

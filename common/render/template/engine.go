@@ -65,7 +65,8 @@ type Function struct {
 type Engine struct {
 	functions map[string]*function
 	// known holds the names that the parser accepts.
-	known map[string]any
+	known    map[string]any
+	prepared shelf
 }
 
 // shared holds what does not depend on the added functions.
@@ -126,25 +127,40 @@ func (e *Engine) execute(text string, data map[string]string, b *Budget) (out []
 	if err := b.spend(len(text)/4, len(text)); err != nil {
 		return nil, &Error{Reason: err.Error()}
 	}
+	p, failed := e.prepare(text)
+	if failed != nil {
+		return nil, failed
+	}
+	if err := b.spend(p.steps, 0); err != nil {
+		return nil, &Error{Reason: err.Error()}
+	}
+	p.run.budget = b
+	err := p.template.Execute(p.run, data)
+	out = p.run.out.Bytes()
+	*p.run = run{} // Nothing of what it saw stays.
+	e.prepared.put(text, p)
+	if err != nil {
+		return nil, p.rw.explain(err)
+	}
+	return out, nil
+}
+
+// prepare returns a template that is ready to be executed by one caller.
+func (e *Engine) prepare(text string) (*prepared, *Error) {
+	if p := e.prepared.take(text); p != nil {
+		return p, nil
+	}
 	trees, err := parse.Parse("", text, "", "", e.known)
 	if err != nil {
 		return nil, parseError(err)
 	}
-	rw := newRewriter(e, text, trees)
-	steps, failed := rw.rewrite()
-	if failed != nil {
+	p := &prepared{rw: newRewriter(e, text, trees), run: &run{}}
+	var failed *Error
+	if p.steps, failed = p.rw.rewrite(); failed != nil {
 		return nil, failed
 	}
-	if err := b.spend(steps, 0); err != nil {
-		return nil, &Error{Reason: err.Error()}
-	}
-	r := &run{budget: b}
-	t, err := r.template(rw)
-	if err != nil {
+	if p.template, err = p.run.template(p.rw); err != nil {
 		return nil, &Error{Reason: "the template could not be prepared"}
 	}
-	if err := t.Execute(r, data); err != nil {
-		return nil, rw.explain(err)
-	}
-	return r.out.Bytes(), nil
+	return p, nil
 }

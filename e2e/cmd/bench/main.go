@@ -33,7 +33,7 @@ func run() error {
 		rounds     = flag.Int("rounds", 3, "rounds of floor and operator; the median counts")
 		kills      = flag.Int("kills", 8, "times that the operator is killed while it syncs")
 		soak       = flag.Duration("soak", 0, "run only the soak, for this long")
-		only       = flag.String("only", "", "scenarios to run, separated by commas: create, together, restart, steady, faults, kill; default: all")
+		only       = flag.String("only", "", "scenarios to run, separated by commas: create, together, template, restart, steady, faults, kill; default: all")
 		out        = flag.String("json", "bench.json", "file for the figures as JSON")
 	)
 	flag.Parse()
@@ -51,6 +51,7 @@ func run() error {
 	}{
 		{"create", 15 * time.Minute, func(ctx context.Context) error { return bench.Create(ctx, r, size) }},
 		{"together", 5 * time.Minute, func(ctx context.Context) error { return bench.Together(ctx, r) }},
+		{"template", 5 * time.Minute, func(ctx context.Context) error { return bench.Template(ctx, r, size) }},
 		{"restart", 5 * time.Minute, func(ctx context.Context) error { return bench.Restart(ctx, r, size) }},
 		{"steady", 10 * time.Minute, func(ctx context.Context) error { return bench.Steady(ctx, r, many) }},
 		{"faults", 5 * time.Minute, func(ctx context.Context) error { return bench.Faults(ctx, r, bench.Size{Objects: 500}) }},
