@@ -107,8 +107,10 @@ func TestBadInput(t *testing.T) {
 			message: []string{"nothing to read"},
 		},
 		"NotSupportedYet": {
-			why:     "what is not served is said",
-			spec:    func(es *v1alpha1.ExternalSecret) { es.Spec.DataFrom = []v1alpha1.DataFromEntry{{SourceRef: &v1alpha1.SourceRef{GeneratorRef: &v1alpha1.StoreRef{Kind: "Password", Name: "pw"}}}} },
+			why: "what is not served is said",
+			spec: func(es *v1alpha1.ExternalSecret) {
+				es.Spec.DataFrom = []v1alpha1.DataFromEntry{{SourceRef: &v1alpha1.SourceRef{GeneratorRef: &v1alpha1.StoreRef{Kind: "Password", Name: "pw"}}}}
+			},
 			reason:  v1alpha1.ReasonInvalidSpec,
 			message: []string{"spec.dataFrom[0]: sourceRef.generatorRef", "not supported yet"},
 		},

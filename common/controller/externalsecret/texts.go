@@ -2,6 +2,7 @@ package externalsecret
 
 import (
 	"maps"
+	"slices"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 	corev1 "k8s.io/api/core/v1"
@@ -32,9 +33,12 @@ type textState struct {
 func (p *pass) follow() error {
 	owner := textOwner(client.ObjectKeyFromObject(p.es))
 	states := p.obj.textStates()
-	if len(states) > len(p.plan.Texts) {
-		p.watches.Remove(owner) // Some are named no more.
-		states = nil
+	for ref := range states {
+		if !slices.Contains(p.plan.Texts, ref) {
+			p.watches.Remove(owner) // It is named no more.
+			states = nil
+			break
+		}
 	}
 	next := make(map[render.TextRef]textState, len(p.plan.Texts))
 	for _, ref := range p.plan.Texts {
@@ -74,7 +78,7 @@ func (p *pass) watchText(owner textOwner, ref render.TextRef, version string) {
 // texts reads the templates that are kept elsewhere; one that does not exist is left out.
 func (p *pass) texts() (render.Texts, error) {
 	texts := render.Texts{}
-	states := maps.Clone(p.obj.textStates())
+	versions := map[render.TextRef]string{}
 	for _, ref := range p.plan.Texts {
 		key := types.NamespacedName{Namespace: p.es.Namespace, Name: ref.Name}
 		all, version := map[string]string{}, ""
@@ -100,11 +104,9 @@ func (p *pass) texts() (render.Texts, error) {
 		default:
 			texts[ref] = render.TextsUsed(p.es, ref, all)
 		}
-		s := states[ref]
-		s.version = version // What the status says was read is what was read.
-		states[ref] = s
+		versions[ref] = version
 	}
-	p.obj.setTexts(states)
+	p.obj.sawTexts(versions)
 	return texts, nil
 }
 
@@ -128,10 +130,19 @@ func (o *object) textStates() map[render.TextRef]textState {
 func (o *object) setTexts(states map[render.TextRef]textState) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for ref, s := range o.texts {
-		if n, ok := states[ref]; ok && s.stale && n.version == s.version {
-			n.stale = true // A watch has shown another version meanwhile.
-			states[ref] = n
+	o.texts = states
+}
+
+// sawTexts notes the versions that were read: what the status says was read is what was read. What a watch
+// has shown meanwhile may be later still.
+func (o *object) sawTexts(versions map[render.TextRef]string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	states := maps.Clone(o.texts)
+	for ref, v := range versions {
+		if s, ok := states[ref]; ok {
+			s.version = v
+			states[ref] = s
 		}
 	}
 	o.texts = states
