@@ -2,6 +2,7 @@ package render
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
@@ -9,14 +10,13 @@ import (
 
 // Inputs are all that the output of a template depends on: the spec, the values that were read, and the
 // templates kept elsewhere. Some output differs each time it is rendered, as archives do for their salts, so
-// only these tell whether anything has changed. They are nil where there is no template: then the output
-// tells. They hold values, and are only good for hashing.
+// only these tell whether anything has changed. They are nil where there is no template, neither of the Secret
+// nor of its keys: then the output tells. They hold values, and are only good for hashing.
 func Inputs(es *v1alpha1.ExternalSecret, p Plan, values Values, texts Texts) [][]byte {
-	t := es.Spec.Target.Template
-	if t == nil || len(t.Data)+len(t.TemplateFrom)+len(t.Metadata.Labels)+len(t.Metadata.Annotations) == 0 {
+	if !templated(es) {
 		return nil
 	}
-	inputs := [][]byte{encode(t), encode(es.Spec.Data), encode(es.Spec.DataFrom), encode(es.Spec.Target.Immutable)}
+	inputs := [][]byte{encode(es.Spec.Target.Template), encode(es.Spec.Data), encode(es.Spec.DataFrom), encode(es.Spec.Target.Immutable)}
 	for _, s := range p.Sources {
 		a := values(s)
 		inputs = append(inputs, encode(s), encode(a.Err == nil), a.Value.Data, encode(a.Value.Metadata))
@@ -28,6 +28,16 @@ func Inputs(es *v1alpha1.ExternalSecret, p Plan, values Values, texts Texts) [][
 		inputs = append(inputs, encode(ref), encode(texts[ref]))
 	}
 	return inputs
+}
+
+// templated reports whether anything is rendered.
+func templated(es *v1alpha1.ExternalSecret) bool {
+	if t := es.Spec.Target.Template; t != nil && len(t.Data)+len(t.TemplateFrom)+len(t.Metadata.Labels)+len(t.Metadata.Annotations) > 0 {
+		return true
+	}
+	return slices.ContainsFunc(es.Spec.DataFrom, func(e v1alpha1.DataFromEntry) bool {
+		return slices.ContainsFunc(e.Rewrite, func(w v1alpha1.Rewrite) bool { return w.Transform != nil })
+	})
 }
 
 func encode(v any) []byte {

@@ -343,9 +343,10 @@ func tryField(t *testing.T, path []string, value string, served bool) {
 		case "target.template.templateFrom":
 			src := &v1alpha1.TemplateSource{Name: "templates", Items: []v1alpha1.TemplateSourceItem{{Key: "k"}}}
 			f := v1alpha1.TemplateFrom{ConfigMap: src}
-			if path[3] == "secret" {
+			switch path[3] {
+			case "secret":
 				f = v1alpha1.TemplateFrom{Secret: src}
-			} else if path[3] == "literal" {
+			case "literal":
 				f = v1alpha1.TemplateFrom{}
 			}
 			s.Target.Template = &v1alpha1.Template{TemplateFrom: []v1alpha1.TemplateFrom{f}}

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/render/template"
 	"github.com/direct-secrets/direct-secrets/common/store"
 )
 
@@ -47,7 +48,7 @@ func Render(es *v1alpha1.ExternalSecret, p Plan, values Values, texts Texts) (Ou
 // and the store: a Secret is never half-filled. What definitely does not exist is no such error; the
 // policies decide about it.
 func Read(es *v1alpha1.ExternalSecret, p Plan, values Values) (Output, error) {
-	r := &renderer{values: values, data: map[string][]byte{}}
+	r := &renderer{values: values, data: map[string][]byte{}, budget: template.NewBudget()}
 	for i, e := range es.Spec.DataFrom {
 		r.many(fmt.Sprintf("spec.dataFrom[%d]", i), storeOfDataFrom(es, e), e)
 	}
@@ -68,7 +69,8 @@ func Shape(es *v1alpha1.ExternalSecret, p Plan, out Output, texts Texts) (Output
 	// What is kept as it is, or has nothing left, needs no template, which could only fail.
 	t, deletion := es.Spec.Target, es.Spec.Target.DeletionPolicy
 	kept := out.Gone != nil && (deletion == "" || deletion == v1alpha1.DeletionRetain)
-	if kept || (out.Values == 0 && deletion == v1alpha1.DeletionDelete) {
+	dropped := out.Values == 0 && (deletion == v1alpha1.DeletionDelete || (out.Gone != nil && deletion == v1alpha1.DeletionMerge))
+	if kept || dropped {
 		return out, nil
 	}
 	if t.Template != nil {
@@ -116,6 +118,8 @@ func sources(p Plan, values Values) []v1alpha1.SourceStatus {
 type renderer struct {
 	values Values
 	data   map[string][]byte
+	// budget is for all templates of keys.
+	budget *template.Budget
 	// errs are failures; gone is what does not exist.
 	errs, gone []*store.Error
 }
@@ -140,7 +144,7 @@ func (r *renderer) many(field string, ref *v1alpha1.StoreRef, e v1alpha1.DataFro
 	what, shape := r.shapeOf(e)
 	kvs, err := r.readMany(ref, e)
 	if err == nil {
-		kvs, err = Rewrite(kvs, e.Rewrite, field)
+		kvs, err = rewrite(kvs, e.Rewrite, field, r.budget)
 	}
 	if err == nil {
 		kvs, err = shape.apply(kvs, field)

@@ -84,6 +84,10 @@ func compile(w v1alpha1.RewriteRegexp) (*regexp.Regexp, error) {
 // Rewrite changes keys by one step after another. field names the steps in errors, which are of
 // class Invalid or Template.
 func Rewrite(kvs []KeyValue, steps []v1alpha1.Rewrite, field string) ([]KeyValue, error) {
+	return rewrite(kvs, steps, field, template.NewBudget())
+}
+
+func rewrite(kvs []KeyValue, steps []v1alpha1.Rewrite, field string, budget *template.Budget) ([]KeyValue, error) {
 	deadline := time.Now().Add(maxRewriteTime)
 	for i, w := range steps {
 		var err error
@@ -92,7 +96,7 @@ func Rewrite(kvs []KeyValue, steps []v1alpha1.Rewrite, field string) ([]KeyValue
 		case w.Regexp != nil:
 			kvs, err = rename(kvs, *w.Regexp, at, deadline)
 		case w.Transform != nil:
-			kvs, err = transform(kvs, *w.Transform, at)
+			kvs, err = transform(kvs, *w.Transform, at, budget)
 		case w.Merge != nil:
 			start := time.Now()
 			kvs, err = merge(kvs, *w.Merge, at)
@@ -129,8 +133,7 @@ func rename(kvs []KeyValue, w v1alpha1.RewriteRegexp, at string, deadline time.T
 }
 
 // transform renders each new key from the old one, which the template knows as .value.
-func transform(kvs []KeyValue, w v1alpha1.RewriteTransform, at string) ([]KeyValue, error) {
-	budget := template.NewBudget()
+func transform(kvs []KeyValue, w v1alpha1.RewriteTransform, at string, budget *template.Budget) ([]KeyValue, error) {
 	out := make([]KeyValue, len(kvs))
 	for i, kv := range kvs {
 		key, err := engine.Execute(at+".transform.template", w.Template, map[string]string{"value": kv.Key}, budget)

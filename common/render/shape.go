@@ -1,10 +1,13 @@
 package render
 
 import (
+	"bytes"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 	"go.yaml.in/yaml/v3"
@@ -25,8 +28,14 @@ const (
 	templateField, labelsField, annotationsField string = "spec.target.template", "metadata.labels", "metadata.annotations"
 )
 
-// maxAnnotations is what the API server takes of annotations in all, in bytes.
-const maxAnnotations = 256 << 10
+const (
+	// maxAnnotations is what a template may yield of annotations in all, in bytes. The API server takes
+	// 256 KiB; the rest is for the operator's marks.
+	maxAnnotations = 252 << 10
+	// maxYAML is how many elements what all templates of a Secret yield as YAML may have, where sixteen
+	// bytes count as one more. An element costs a microsecond and some hundred bytes.
+	maxYAML = 200_000
+)
 
 // A TextRef names a ConfigMap or Secret, in the namespace of the ExternalSecret, that holds templates.
 type TextRef struct {
@@ -137,24 +146,37 @@ func checkTemplateFrom(f v1alpha1.TemplateFrom) error {
 	return nil
 }
 
-func checkKey(k string) error {
-	if len(validation.IsConfigMapKey(k)) > 0 {
-		return errors.Errorf("%.64q cannot be a key of a Secret; use letters, digits, '-', '_' and '.'", k)
+func checkKey(k string) error { return named(k, refusedKey(k)) }
+
+func checkMetadataKey(k string) error { return named(k, refusedMetadataKey(k)) }
+
+// named returns an error that shows a key of the spec, unless there is nothing against it.
+func named(k, why string) error {
+	if why == "" {
+		return nil
 	}
-	return nil
+	return errors.Errorf("%.64q %s", k, why)
 }
 
-// checkMetadataKey refuses what is no label or annotation, and what is this project's own: by its marks
-// and labels it knows what it may change.
-func checkMetadataKey(k string) error {
+// refusedKey says what is wrong with a key, without showing it.
+func refusedKey(k string) string {
+	if len(validation.IsConfigMapKey(k)) > 0 {
+		return "cannot be a key of a Secret; use letters, digits, '-', '_' and '.'"
+	}
+	return ""
+}
+
+// refusedMetadataKey says what is wrong with a key, without showing it. It refuses what is no label or
+// annotation, and what is this project's own: by its marks and labels it knows what it may change.
+func refusedMetadataKey(k string) string {
 	if msgs := validation.IsQualifiedName(k); len(msgs) > 0 {
-		return errors.Errorf("%.64q cannot be a label or annotation: %s", k, msgs[0])
+		return "cannot be a label or annotation: " + msgs[0]
 	}
 	prefix, _, _ := strings.Cut(k, "/")
 	if prefix == v1alpha1.Group || strings.HasSuffix(prefix, "."+v1alpha1.Group) {
-		return errors.Errorf("%.64q is the operator's own; choose another", k)
+		return "is the operator's own; choose another"
 	}
-	return nil
+	return ""
 }
 
 // engine is the one that renders all templates.
@@ -178,7 +200,7 @@ func renderTemplate(t *v1alpha1.Template, out *Output, texts Texts) error {
 		s.values[k] = string(v)
 	}
 	out.Data = maps.Clone(out.Data)
-	if len(t.Data)+len(t.TemplateFrom) > 0 && t.MergePolicy != mergeMerge {
+	if yieldsData(t) && t.MergePolicy != mergeMerge {
 		out.Data = map[string][]byte{}
 	}
 	s.out = out
@@ -212,9 +234,16 @@ func renderTemplate(t *v1alpha1.Template, out *Output, texts Texts) error {
 		size += len(k) + len(v)
 	}
 	if size > maxAnnotations {
-		return failed("%s: the annotations are %d bytes in all, and a Secret takes at most %d", templateField, size, maxAnnotations)
+		return failed("%s: the annotations are %d bytes in all, and at most %d are served", templateField, size, maxAnnotations)
 	}
 	return nil
+}
+
+// yieldsData reports whether a template is about more than labels and annotations.
+func yieldsData(t *v1alpha1.Template) bool {
+	return len(t.Data) > 0 || slices.ContainsFunc(t.TemplateFrom, func(f v1alpha1.TemplateFrom) bool {
+		return f.Target == "" || f.Target == targetData
+	})
 }
 
 // failed is an error of class Template.
@@ -227,6 +256,8 @@ type shaping struct {
 	texts  Texts
 	budget *template.Budget
 	out    *Output
+	// yaml counts up to maxYAML.
+	yaml int
 }
 
 func (s *shaping) execute(name, text string) ([]byte, error) {
@@ -276,12 +307,18 @@ func (s *shaping) keysAndValues(name, target, text string) error {
 	if err != nil {
 		return err
 	}
-	var doc yaml.Node
-	if err := yaml.Unmarshal(out, &doc); err != nil {
-		return failed("%s: what it yields is not YAML", name)
+	if s.yaml += len(out)/16 + elements(out); s.yaml > maxYAML {
+		return failed("%s: what the templates of this Secret yield as YAML has too many elements; yield fewer keys, or large values by templates of their own", name)
 	}
-	if len(doc.Content) == 0 {
+	var doc yaml.Node
+	documents := yaml.NewDecoder(bytes.NewReader(out))
+	switch err := documents.Decode(&doc); {
+	case errors.Is(err, io.EOF):
 		return nil // Nothing, or a comment.
+	case err != nil:
+		return failed("%s: what it yields is not YAML", name)
+	case !errors.Is(documents.Decode(&yaml.Node{}), io.EOF):
+		return failed("%s: what it yields is not one YAML document", name)
 	}
 	m := doc.Content[0]
 	if m.Kind != yaml.MappingNode {
@@ -292,32 +329,44 @@ func (s *shaping) keysAndValues(name, target, text string) error {
 		if k.Kind != yaml.ScalarNode || v.Kind != yaml.ScalarNode {
 			return failed("%s: line %d of what it yields: a key or value is not a string; put values of several lines or with structure into a block with |", name, k.Line)
 		}
-		if err := s.put(name, target, k.Value, []byte(v.Value)); err != nil {
+		if err := s.put(fmt.Sprintf("%s: line %d of what it yields", name, k.Line), target, k.Value, []byte(v.Value)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// put puts a value where it belongs.
+// elements returns an upper bound of the elements of a YAML document.
+func elements(text []byte) int {
+	n := 0
+	for _, c := range "\n:,[{-?&*!#" {
+		n += bytes.Count(text, []byte(string(c)))
+	}
+	return n
+}
+
+// put puts a value where it belongs. Its errors do not show the key, which may be a value.
 func (s *shaping) put(name, target, key string, value []byte) error {
 	switch target {
 	case targetLabels:
-		if err := checkMetadataKey(key); err != nil {
-			return failed("%s: %s", name, err)
+		if why := refusedMetadataKey(key); why != "" {
+			return failed("%s: the key %s", name, why)
 		}
 		if len(validation.IsValidLabelValue(string(value))) > 0 {
-			return failed("%s: the value for label %.64q cannot be that of a label; it has at most 63 letters, digits, '-', '_' and '.'", name, key)
+			return failed("%s: the value cannot be that of a label; it has at most 63 letters, digits, '-', '_' and '.', the first and last of them a letter or digit", name)
 		}
 		s.out.Labels[key] = string(value)
 	case targetAnnotations:
-		if err := checkMetadataKey(key); err != nil {
-			return failed("%s: %s", name, err)
+		if why := refusedMetadataKey(key); why != "" {
+			return failed("%s: the key %s", name, why)
+		}
+		if !utf8.Valid(value) {
+			return failed("%s: the value cannot be that of an annotation, because it is not UTF-8; encode it, for example with b64enc", name)
 		}
 		s.out.Annotations[key] = string(value)
 	default:
-		if err := checkKey(key); err != nil {
-			return failed("%s: %s", name, err)
+		if why := refusedKey(key); why != "" {
+			return failed("%s: the key %s", name, why)
 		}
 		s.out.Data[key] = value
 	}
@@ -329,9 +378,11 @@ func (s *shaping) put(name, target, key string, value []byte) error {
 func costOf(name string) int {
 	switch {
 	case strings.HasPrefix(name, "pkcs12"):
-		return 120_000 // Its keys are derived from a password, in as many rounds as the archive says.
+		return 150_000 // Its keys are derived from a password, in as many rounds as the archive says.
 	case name == "rsaDecrypt":
 		return 100_000
+	case strings.HasPrefix(name, "jwk"):
+		return 60_000 // An RSA key is looked at before it is taken.
 	}
 	return 20_000
 }

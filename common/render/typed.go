@@ -9,6 +9,10 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/store"
 )
 
+// maxPrivateKey is the largest private key that is looked at, in bytes of PEM: far more than one of 16,384
+// bits. What it takes grows with the square of the size.
+const maxPrivateKey = 32 << 10
+
 // CheckType says what a Secret of a type lacks, so that a person reads it in the words of the spec and
 // not in those of the API server. The rules are those of Kubernetes
 // (kubernetes.io/docs/concepts/configuration/secret/#secret-types), and for TLS also that certificate and
@@ -26,6 +30,9 @@ func CheckType(t corev1.SecretType, data map[string][]byte) *store.Error {
 	case corev1.SecretTypeTLS:
 		if err := need(corev1.TLSCertKey, corev1.TLSPrivateKeyKey); err != nil {
 			return err
+		}
+		if n := len(data[corev1.TLSPrivateKeyKey]); n > maxPrivateKey {
+			return wrongType(t, "the value of the key %q has %d bytes, and at most %d are looked at", corev1.TLSPrivateKeyKey, n, maxPrivateKey)
 		}
 		if _, err := tls.X509KeyPair(data[corev1.TLSCertKey], data[corev1.TLSPrivateKeyKey]); err != nil {
 			return wrongType(t, "the keys %q and %q are not a certificate in PEM and the private key that belongs to it", corev1.TLSCertKey, corev1.TLSPrivateKeyKey)

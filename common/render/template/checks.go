@@ -360,7 +360,7 @@ func checkDerivation(r *run, args []reflect.Value) error {
 func checkPrivateKey(r *run, args []reflect.Value) error {
 	switch args[0].String() {
 	case "", "rsa":
-		return r.budget.spend(300_000, 0)
+		return r.budget.spend(450_000, 0)
 	case "dsa":
 		return &failure{"DSA keys are not made; use rsa, ecdsa or ed25519"}
 	case "ecdsa", "ed25519":
