@@ -203,6 +203,20 @@ func (l *Loader) joinLocked(read store.Read, u Urgency, t *Ticket) {
 	e.tickets = append(e.tickets, t)
 }
 
+// leaveLocked takes a ticket off a read that was not sent yet.
+func (l *Loader) leaveLocked(read store.Read, t *Ticket) {
+	e := l.entries[read]
+	if e == nil || e.sent || !slices.Contains(e.tickets, t) {
+		return
+	}
+	e.tickets = slices.DeleteFunc(e.tickets, func(x *Ticket) bool { return x == t })
+	if len(e.tickets) == 0 {
+		q := l.queueOf(e)
+		*q = slices.DeleteFunc(*q, func(x *entry) bool { return x == e })
+		delete(l.entries, read)
+	}
+}
+
 func (l *Loader) queueOf(e *entry) *[]*entry {
 	switch {
 	case e.read.Search != (store.Search{}):

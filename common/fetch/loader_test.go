@@ -37,9 +37,9 @@ func TestBusyIsShared(t *testing.T) {
 				}
 				la, lb := connected(t, connectTo(a), ao), connected(t, connectTo(b), bo)
 				start := time.Now()
-				ask(la, New, keys(0, 2)...).ticket.Drop()
+				ask(la, New, keys(0, 2)...)
 				time.Sleep(100 * ms)
-				ask(lb, New, keys(0, 1)...).ticket.Drop()
+				ask(lb, New, keys(0, 1)...)
 				time.Sleep(time.Second)
 				if diff := cmp.Diff(tc.want, calls(b, start)); diff != "" {
 					t.Errorf("\n%s\n-want, +got:\n%s", tc.reason, diff)
@@ -264,7 +264,7 @@ func TestRetire(t *testing.T) {
 				l := connected(t, connectTo(b), Options{})
 				if tc.args.throttled {
 					b.Inject(fake.Fault{Call: fake.CallGetBatch, Times: 1, Err: throttled(time.Hour)})
-					ask(l, New, "k1").ticket.Drop()
+					ask(l, New, "k1")
 					time.Sleep(3 * ms)
 					synctest.Wait()
 				}
@@ -358,6 +358,53 @@ func TestMaxHeld(t *testing.T) {
 				}
 				time.Sleep(time.Minute) // What was held back goes now.
 				synctest.Wait()
+			})
+		})
+	}
+}
+
+// TestDropUnsent gives reads up while they wait for their batch.
+func TestDropUnsent(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		others []string
+		want   []call
+	}{
+		"Alone":  {"What nobody waits for is not read.", nil, nil},
+		"Shared": {"What somebody else waits for is.", []string{"k1"}, []call{{At: 150 * ms, Keys: []string{"k1"}}}},
+		"Beside": {"A read of another secret goes without it.", []string{"k2"}, []call{{At: 150 * ms, Keys: []string{"k2"}}}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := filled(3)
+				l := connected(t, connectTo(b), Options{})
+				start := time.Now()
+				time.Sleep(100 * ms)
+				a := ask(l, New, "k0", "k1")
+				var other *asked
+				if tc.others != nil {
+					other = ask(l, New, tc.others...)
+				}
+				time.Sleep(ms)
+				a.ticket.Drop()
+				time.Sleep(time.Second)
+				synctest.Wait()
+				if diff := cmp.Diff(tc.want, calls(b, start)); diff != "" {
+					t.Errorf("\n%s\n-want, +got:\n%s", tc.reason, diff)
+				}
+				if n := a.done.Load(); n != 0 {
+					t.Errorf("who gave up was told %d times", n)
+				}
+				if other != nil {
+					other.take()
+				}
+				idle(t, l)
+				l.Retire()
+				synctest.Wait()
+				if n := b.Closes(); n != 1 {
+					t.Errorf("the client was closed %d times, want once: nothing is under way", n)
+				}
 			})
 		})
 	}
@@ -470,7 +517,7 @@ func stress(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	time.Sleep(time.Hour) // What was dropped is still read.
+	time.Sleep(time.Hour) // What was dropped after it was sent is still read.
 	synctest.Wait()
 	if wrong.Load() != 0 || twice.Load() != 0 {
 		t.Errorf("%d wrong results and %d requests that were told twice, want none", wrong.Load(), twice.Load())

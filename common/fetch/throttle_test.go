@@ -145,7 +145,7 @@ func TestHeldBackSaysWhen(t *testing.T) {
 		b := filled(2)
 		b.Inject(fake.Fault{Call: fake.CallGetBatch, Times: 1, Err: throttled(time.Hour)})
 		l := connected(t, connectTo(b), Options{})
-		ask(l, New, "k0").ticket.Drop()
+		ask(l, New, "k0")
 		time.Sleep(time.Minute)
 		a := ask(l, New, "k1")
 		time.Sleep(30 * time.Second)

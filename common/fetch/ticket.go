@@ -36,13 +36,18 @@ func (t *Ticket) Failed() bool {
 	return false
 }
 
-// Drop gives the ticket up: results that are there, and those that still come, are forgotten.
+// Drop gives the ticket up: results that are there, and those that still come, are forgotten. What
+// nobody else waits for, and was not sent yet, is not read.
 func (t *Ticket) Drop() {
 	t.loader.mu.Lock()
 	defer t.loader.mu.Unlock()
 	if t.missing > 0 {
 		t.taken = true
 		t.letGoLocked()
+		for read := range t.results {
+			t.loader.leaveLocked(read, t)
+		}
+		t.loader.closeIfIdleLocked()
 		return
 	}
 	t.releaseLocked()

@@ -264,3 +264,24 @@ func TestRenameInterrupted(t *testing.T) {
 	e.wantReady("db", v1alpha1.ReasonSecretSynced)
 	e.wantData("new", holds("value", "x"))
 }
+
+// TestRenameMergeBack has an object that merges, and is refreshed once, name a Secret that nobody has
+// created and then its own again: that is as it shall be, so there is nothing to wait for.
+func TestRenameMergeBack(t *testing.T) {
+	e := newEnv(t)
+	e.backend.Put("db", []byte("x"))
+	e.create(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "theirs", Namespace: e.ns}, Data: map[string][]byte{"foreign": []byte("keep")}})
+	merge := func(name string) func(*v1alpha1.ExternalSecret) {
+		return into(v1alpha1.Target{Name: name, CreationPolicy: v1alpha1.CreateMerge})
+	}
+	es := e.synced("db", merge("theirs"), func(es *v1alpha1.ExternalSecret) { es.Spec.RefreshPolicy = v1alpha1.RefreshCreatedOnce })
+	update(e, es, merge("missing"))
+	e.wantReady("db", v1alpha1.ReasonSecretMissing)
+	calls := e.backend.Calls()
+	update(e, es, merge("theirs"))
+	e.wantReady("db", v1alpha1.ReasonSecretSynced)
+	e.wantData("theirs", holds("value", "x", "foreign", "keep"))
+	if n := e.backend.Calls(); len(n) != len(calls) {
+		t.Errorf("the provider was called %d times, want %d", len(n), len(calls))
+	}
+}

@@ -287,8 +287,11 @@ func (m *model) frozen(s *modelSecret) {
 func (m *model) stand() {
 	m.leave()
 	m.changed = false
-	if m.reason == v1alpha1.ReasonSuspended {
+	switch m.reason {
+	case v1alpha1.ReasonSuspended:
 		m.reason = v1alpha1.ReasonSecretSynced
+	case v1alpha1.ReasonSecretMissing: // What it waited for is there, and is as it shall be.
+		m.reason, m.ready = v1alpha1.ReasonSecretSynced, true
 	}
 }
 

@@ -84,6 +84,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (res 
 			res, err = reconcile.Result{}, nil // The operator ends; what failed for that is no error.
 		}
 	}()
+	if ctx.Err() != nil {
+		return reconcile.Result{}, nil // The answer to a write may be missing, so the state is not known.
+	}
 	es := &v1alpha1.ExternalSecret{}
 	if err := r.cache.Get(ctx, req.NamespacedName, es); err != nil {
 		r.forget(req.NamespacedName)
@@ -179,7 +182,7 @@ func (p *pass) run(ctx context.Context) (reconcile.Result, error) {
 		p.next.NextRefreshTime, p.next.Binding = nil, &v1alpha1.Binding{Name: p.plan.Target}
 		return p.done(ctx, synced("the Secret is in step; it is immutable, and so the provider is not read"), 0)
 	}
-	if p.seen.ObservedGeneration != p.es.Generation {
+	if p.seen.ObservedGeneration != p.es.Generation || p.reason() == v1alpha1.ReasonSecretMissing {
 		if p.obj.next.IsZero() {
 			p.next.NextRefreshTime = nil
 		}
