@@ -226,6 +226,9 @@ func (m *model) look() { //nolint:gocyclo // One case for each state of the obje
 	s := m.secrets[m.spec.target]
 	if s != nil && s.mark.life == m.life && (s.owner != m.owner() || s.mark.policy != m.spec.policy()) {
 		// The owner follows the spec at once, whatever the provider says.
+		if s.mark.edits == m.edits {
+			m.reverts++ // Somebody else has moved it.
+		}
 		s.owner, s.mark.policy, s.mark.edits = m.owner(), m.spec.policy(), m.edits
 		m.wrote[m.spec.target] = true
 		m.between()
