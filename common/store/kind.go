@@ -32,7 +32,7 @@ func KindOf[S Object](c Connector[S]) Kind {
 }
 
 // ClusterKindOf returns the cluster-scoped Kind whose Go type is S, a pointer to a struct.
-func ClusterKindOf[S Object](c Connector[S]) Kind {
+func ClusterKindOf[S ClusterObject](c Connector[S]) Kind {
 	k := KindOf(c)
 	k.Cluster = true
 	return k

@@ -26,6 +26,14 @@ type Object interface {
 	StoreStatus() *v1alpha1.StoreStatus
 }
 
+// A ClusterObject is an Object of a cluster Kind: it also embeds ClusterStoreSpec.
+type ClusterObject interface {
+	Object
+
+	// ClusterStoreSpec returns the embedded spec.
+	ClusterStoreSpec() *v1alpha1.ClusterStoreSpec
+}
+
 // A Connector makes clients for one store Kind.
 type Connector[S Object] interface {
 	// Connect returns a client for the store. It must not keep ctx, nor creds after it returned,

@@ -131,3 +131,65 @@ type ServiceAccountSelector struct {
 	// +kubebuilder:validation:MaxLength=63
 	Namespace string `json:"namespace,omitempty"`
 }
+
+// ClusterStoreSpec is embedded by the cluster twin of every store Kind, beside StoreSpec. It says whom
+// the store serves.
+type ClusterStoreSpec struct {
+	// Where references to credentials are looked up. ProviderNamespace (the default): in the
+	// namespace that each of them names. ManifestNamespace: beside the object that refers to the
+	// store, which then is read as whoever those credentials belong to.
+	// +optional
+	// +kubebuilder:validation:Enum="";ProviderNamespace;ManifestNamespace
+	AuthenticationScope AuthenticationScope `json:"authenticationScope,omitempty"`
+
+	// Which namespaces may use the store, and for what. Each entry that matches a namespace admits
+	// it, and what entries allow adds up. None: every namespace may use all of the store.
+	// +optional
+	// +kubebuilder:validation:MaxItems=100
+	// +listType=atomic
+	Conditions []StoreCondition `json:"conditions,omitempty"`
+}
+
+// AuthenticationScope says where a cluster Kind looks up references to credentials.
+type AuthenticationScope string
+
+// The authentication scopes; unset means ProviderNamespace.
+const (
+	ScopeProviderNamespace AuthenticationScope = "ProviderNamespace"
+	ScopeManifestNamespace AuthenticationScope = "ManifestNamespace"
+)
+
+// StoreCondition admits namespaces to a cluster Kind. Selector, names and regular expressions are
+// alternatives; without any the entry admits every namespace.
+type StoreCondition struct {
+	// Labels of the namespaces; {} matches all.
+	// +optional
+	NamespaceSelector *metav1.LabelSelector `json:"namespaceSelector,omitempty"`
+
+	// Names of the namespaces.
+	// +optional
+	// +kubebuilder:validation:MaxItems=1000
+	// +kubebuilder:validation:items:MaxLength=63
+	// +listType=set
+	Namespaces []string `json:"namespaces,omitempty"`
+
+	// Regular expressions (RE2) that match the whole name.
+	// +optional
+	// +kubebuilder:validation:MaxItems=100
+	// +kubebuilder:validation:items:MaxLength=256
+	// +listType=set
+	NamespaceRegexes []string `json:"namespaceRegexes,omitempty"`
+
+	// Keys that the namespaces may read, find and push, as the object spells them. * stands for any
+	// characters, / included, and ${namespace} for the name of the object's namespace. None: all keys.
+	// +optional
+	// +kubebuilder:validation:MaxItems=100
+	// +kubebuilder:validation:items:MaxLength=1024
+	// +listType=set
+	AllowedKeys []string `json:"allowedKeys,omitempty"`
+
+	// ReadOnly refuses every push from the namespaces. Default: what the store allows.
+	// +optional
+	// +kubebuilder:validation:Enum="";ReadOnly;ReadWrite
+	Access Access `json:"access,omitempty"`
+}

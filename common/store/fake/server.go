@@ -60,7 +60,7 @@ func (s *Server) ConnectFakeStore(ctx context.Context, o *v1alpha1.FakeStore, cr
 
 // ConnectClusterFakeStore returns a client for the backend that the store names.
 func (s *Server) ConnectClusterFakeStore(ctx context.Context, o *v1alpha1.ClusterFakeStore, creds store.Credentials) (store.Client, error) {
-	return s.connect(ctx, o, &o.Spec, creds)
+	return s.connect(ctx, o, &o.Spec.FakeStoreSpec, creds)
 }
 
 func (s *Server) connect(ctx context.Context, o client.Object, spec *v1alpha1.FakeStoreSpec, creds store.Credentials) (store.Client, error) {

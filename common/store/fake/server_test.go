@@ -67,7 +67,7 @@ func TestConnect(t *testing.T) {
 			srv.Backend("open")
 			objects := []store.Object{
 				&v1alpha1.FakeStore{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "s"}, Spec: tc.spec},
-				&v1alpha1.ClusterFakeStore{ObjectMeta: metav1.ObjectMeta{Name: "s"}, Spec: tc.spec},
+				&v1alpha1.ClusterFakeStore{ObjectMeta: metav1.ObjectMeta{Name: "s"}, Spec: v1alpha1.ClusterFakeStoreSpec{FakeStoreSpec: tc.spec}},
 			}
 			creds := creds
 			creds.ambient = tc.ambient

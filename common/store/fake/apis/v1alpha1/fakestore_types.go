@@ -33,7 +33,7 @@ type FakeStoreList struct {
 	Items []FakeStore `json:"items"`
 }
 
-// ClusterFakeStore is a FakeStore that serves every namespace.
+// ClusterFakeStore is a FakeStore that serves many namespaces.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -45,7 +45,7 @@ type ClusterFakeStore struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	Spec FakeStoreSpec `json:"spec"`
+	Spec ClusterFakeStoreSpec `json:"spec"`
 	// +optional
 	Status common.StoreStatus `json:"status,omitzero"`
 }
@@ -77,6 +77,12 @@ type FakeStoreSpec struct {
 	Ambient bool `json:"ambient,omitempty"`
 }
 
+// ClusterFakeStoreSpec is a FakeStoreSpec that says whom it serves.
+type ClusterFakeStoreSpec struct {
+	FakeStoreSpec           `json:",inline"`
+	common.ClusterStoreSpec `json:",inline"`
+}
+
 // FakeAuth holds the password of a backend.
 type FakeAuth struct {
 	// Key of a Secret that holds the password.
@@ -94,3 +100,8 @@ func (s *ClusterFakeStore) StoreSpec() *common.StoreSpec { return &s.Spec.StoreS
 
 // StoreStatus returns the embedded status.
 func (s *ClusterFakeStore) StoreStatus() *common.StoreStatus { return &s.Status }
+
+// ClusterStoreSpec returns the embedded spec.
+func (s *ClusterFakeStore) ClusterStoreSpec() *common.ClusterStoreSpec {
+	return &s.Spec.ClusterStoreSpec
+}
