@@ -337,3 +337,100 @@ func TestFind(t *testing.T) {
 	e.wantReady("db", v1alpha1.ReasonSecretDeleted)
 	e.wantData("db", nil)
 }
+
+// TestTemplateMerge has two templates that want the same key, label and annotation of one Secret. The first
+// keeps them, the second says so, and makes nothing anew before they are free.
+func TestTemplateMerge(t *testing.T) {
+	e := newEnv(t)
+	e.plain("shared", "foreign", "keep")
+	shares := func(name, own string, more bool) spec {
+		p := v1alpha1.Template{Data: map[string]string{own: "{{ uuidv4 }}"}}
+		if more {
+			p.Data["x"] = name
+			p.Metadata = v1alpha1.TemplateMetadata{Labels: map[string]string{"team": name}, Annotations: map[string]string{"team": name}}
+		}
+		return func(es *v1alpha1.ExternalSecret) {
+			es.Spec.Target = v1alpha1.Target{Name: "shared", CreationPolicy: v1alpha1.CreateMerge, Template: &p}
+		}
+	}
+	e.backend.Put("first", []byte("1"))
+	e.backend.Put("second", []byte("2"))
+	e.synced("first", shares("first", "a", true))
+	e.create(e.externalSecret("second", shares("second", "b", true)))
+	conflict := func() {
+		t.Helper()
+		c := e.wantReady("second", v1alpha1.ReasonConflict)
+		if want := `["annotations/team" "labels/team" "x"]`; !strings.Contains(c.Message, want) {
+			t.Errorf("Ready says %q, want it to name %s", c.Message, want)
+		}
+	}
+	conflict()
+	e.wantReady("first", v1alpha1.ReasonSecretSynced)
+	s := e.secret("shared")
+	if s.Labels["team"] != "first" || s.Annotations["team"] != "first" || string(s.Data["x"]) != "first" || len(s.Data["b"]) == 0 {
+		t.Fatalf("the Secret has labels %v, annotations %v and keys %v", s.Labels, s.Annotations, e.dataOf("shared"))
+	}
+	e.refresh("second")
+	e.wantUnchanged(s)
+	e.stop()
+	e.start()
+	e.refresh("second")
+	conflict()
+	e.refresh("first")
+	e.wantReady("first", v1alpha1.ReasonSecretSynced)
+	e.wantUnchanged(s)
+
+	update(e, e.get("first"), shares("first", "a", false))
+	e.promptly("the free fields are taken", func() string {
+		s := e.secret("shared")
+		if s.Labels["team"] != "second" || s.Annotations["team"] != "second" || string(s.Data["x"]) != "second" {
+			return "the Secret is not that of the second"
+		}
+		return ""
+	})
+	e.wantReady("second", v1alpha1.ReasonSecretSynced)
+	e.wantReady("first", v1alpha1.ReasonSecretSynced)
+}
+
+// TestTemplateSourceMended has a template of a ConfigMap that fails. That the ConfigMap is mended counts at
+// once, however long the next try is held back, and so does one that is named again.
+func TestTemplateSourceMended(t *testing.T) {
+	e := newEnv(t)
+	e.backend.Put("db", []byte("x"))
+	cm := func(name, text string) *corev1.ConfigMap {
+		return &corev1.ConfigMap{ObjectMeta: e.meta(name), Data: map[string]string{"t": text}}
+	}
+	one, two := cm("one", "1 {{ .value }}"), cm("two", "2 {{ .value }}")
+	e.create(one)
+	e.create(two)
+	sources := func(names ...string) spec {
+		p := v1alpha1.Template{}
+		for _, n := range names {
+			p.TemplateFrom = append(p.TemplateFrom, from("ConfigMap", n, "t", "", ""))
+		}
+		return templated(p)
+	}
+	e.synced("db", sources("one", "two"))
+	e.wantData("db", holds("t", "2 x"))
+	update(e, two, func(c *corev1.ConfigMap) { c.Data["t"] = "{{ .nothing }}" })
+	e.wantReady("db", v1alpha1.ReasonSecretSyncedError)
+	e.wantData("db", holds("t", "2 x"))
+	update(e, two, func(c *corev1.ConfigMap) { c.Data["t"] = "2a {{ .value }}" })
+	e.wantData("db", holds("t", "2a x"))
+	e.wantReady("db", v1alpha1.ReasonSecretSynced)
+
+	update(e, e.get("db"), sources("one"))
+	e.wantData("db", holds("t", "1 x"))
+	update(e, e.get("db"), sources("one", "two"))
+	e.wantData("db", holds("t", "2a x"))
+	update(e, two, func(c *corev1.ConfigMap) { c.Data["t"] = "2b {{ .value }}" })
+	e.wantData("db", holds("t", "2b x"))
+
+	// What is watched belongs to the object of now.
+	es := e.get("db")
+	e.delete(es)
+	e.create(e.externalSecret("db", sources("one")))
+	e.wantData("db", holds("t", "1 x"))
+	update(e, one, func(c *corev1.ConfigMap) { c.Data["t"] = "1a {{ .value }}" })
+	e.wantData("db", holds("t", "1a x"))
+}

@@ -80,6 +80,8 @@ type Mark struct {
 	Inputs string `json:"inputs,omitempty"`
 	// Fields covers the names of the fields that the object owns.
 	Fields string `json:"fields"`
+	// Yields are the fields that it left to other ExternalSecrets.
+	Yields []string `json:"yields,omitempty"`
 }
 
 func (m Mark) policy() v1alpha1.CreationPolicy { return Self{Creation: m.Policy}.creation() }

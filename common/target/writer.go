@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/policy"
 	"github.com/direct-secrets/direct-secrets/common/store"
 )
 
@@ -76,9 +77,10 @@ type Contest struct {
 	Gone  func(owner metav1.OwnerReference) bool
 }
 
-// Yield returns what is left when the keys are taken out that belong to other living ExternalSecrets,
-// and the names of those keys. Where two hold a key already, because they applied the equal value and
-// the API server saw no conflict, the later object lets go.
+// Yield returns what is left when the keys, labels and annotations are taken out that belong to other
+// living ExternalSecrets, and the names of those: of a key its own, of the others with labelPrefix or
+// annotationPrefix. Where two hold one already, because they applied the equal value and the API server
+// saw no conflict, the later object lets go.
 func (d Desired) Yield(entries []metav1.ManagedFieldsEntry, c Contest) (Desired, []string) {
 	manager := Manager(d.Mark.Name)
 	rivals := map[string]*fieldpath.Set{}
@@ -90,16 +92,69 @@ func (d Desired) Yield(entries []metav1.ManagedFieldsEntry, c Contest) (Desired,
 	if len(rivals) == 0 {
 		return d, nil
 	}
-	held := FieldsOf(entries, manager).Data
-	return d.without(func(key string) bool {
-		shared, path := slices.Contains(held, key), fieldpath.MakePathOrDie("data", key)
+	held := FieldsOf(entries, manager)
+	lost := func(own []string, key string, path ...any) bool {
+		shared, field := slices.Contains(own, key), fieldpath.MakePathOrDie(append(path, key)...)
 		for m, holds := range rivals {
-			if holds.Has(path) && !c.dead(m) && (!shared || c.older(m)) {
+			if holds.Has(field) && !c.dead(m) && (!shared || c.older(m)) {
 				return true
 			}
 		}
 		return false
-	})
+	}
+	return d.without(
+		func(key string) bool { return lost(held.Data, key, "data") },
+		func(key string) bool { return !ours(key) && lost(held.Labels, key, "metadata", "labels") },
+		func(key string) bool { return lost(held.Annotations, key, "metadata", "annotations") },
+	)
+}
+
+// What begins the names of labels and annotations among those of keys, which have no slash.
+const (
+	labelPrefix      = "labels/"
+	annotationPrefix = "annotations/"
+)
+
+// Named returns a Desired of the fields that have the names that Yield gave them.
+func Named(m policy.Mark, names []string) Desired {
+	d := Desired{Data: map[string][]byte{}, Labels: map[string]string{}, Annotations: map[string]string{}, Mark: m}
+	for _, n := range names {
+		label, isLabel := strings.CutPrefix(n, labelPrefix)
+		annotation, isAnnotation := strings.CutPrefix(n, annotationPrefix)
+		switch {
+		case isLabel:
+			d.Labels[label] = ""
+		case isAnnotation:
+			d.Annotations[annotation] = ""
+		default:
+			d.Data[n] = nil
+		}
+	}
+	return d
+}
+
+// Held returns a Desired of the fields of a Secret that the ExternalSecret of the mark holds or has
+// left to others, without their values.
+func Held(entries []metav1.ManagedFieldsEntry, m policy.Mark) Desired {
+	d := Named(m, m.Yields)
+	held := FieldsOf(entries, Manager(m.Name))
+	for _, k := range held.Data {
+		d.Data[k] = nil
+	}
+	for _, k := range held.Labels {
+		d.Labels[k] = ""
+	}
+	for _, k := range held.Annotations {
+		if k != MarkKey(m.Name) {
+			d.Annotations[k] = ""
+		}
+	}
+	return d
+}
+
+// ours reports whether a label is one that this project sets, which several objects may share.
+func ours(label string) bool {
+	return strings.HasSuffix(label, v1alpha1.ManagedLabelSuffix) || strings.HasPrefix(label, v1alpha1.StoreLabelPrefix)
 }
 
 // Apply writes all keys to a Secret that was read live in the same reconcile; if it has changed
@@ -126,23 +181,34 @@ func (c Contest) older(m string) bool { return c.Older != nil && c.Older(m) }
 
 func (c Contest) gone(r metav1.OwnerReference) bool { return c.Gone != nil && c.Gone(r) }
 
-// without returns a copy without the keys for which lost is true, and those keys.
-func (d Desired) without(lost func(key string) bool) (Desired, []string) {
-	var keys []string
-	for k := range d.Data {
-		if lost(k) {
-			keys = append(keys, k)
-		}
-	}
-	if len(keys) > 0 {
-		d.Data = maps.Clone(d.Data)
-		for _, k := range keys {
-			delete(d.Data, k)
-		}
+// without returns a copy without the keys, labels and annotations that are lost, and their names.
+func (d Desired) without(key, label, annotation func(string) bool) (Desired, []string) {
+	var names []string
+	d.Data = drop(d.Data, key, "", &names)
+	d.Labels = drop(d.Labels, label, labelPrefix, &names)
+	d.Annotations = drop(d.Annotations, annotation, annotationPrefix, &names)
+	slices.Sort(names)
+	if len(names) > 0 {
+		d.Mark.Yields = names
 		d.Seal()
 	}
-	slices.Sort(keys)
-	return d, keys
+	return d, names
+}
+
+// drop returns m without what is lost, and adds the names of that, each behind prefix. It changes a copy.
+func drop[V any](m map[string]V, lost func(string) bool, prefix string, names *[]string) map[string]V {
+	left := m
+	for k := range m {
+		if !lost(k) {
+			continue
+		}
+		if len(left) == len(m) {
+			left = maps.Clone(m)
+		}
+		delete(left, k)
+		*names = append(*names, prefix+k)
+	}
+	return left
 }
 
 // Own brings ownerReference and mark in line, and leaves the data as it is. The fields that we hold
@@ -176,7 +242,7 @@ func (w *Writer) Own(ctx context.Context, live *corev1.Secret, d Desired, c Cont
 	// What the mark says of the data stays, also where it is not so any more: that is drift, and shall
 	// still be seen.
 	if mark := Marks(live.Annotations)[d.Mark.Name]; mark.UID == d.Mark.UID {
-		d.Mark.Hash, d.Mark.Inputs, d.Mark.Fields = mark.Hash, mark.Inputs, mark.Fields
+		d.Mark.Hash, d.Mark.Inputs, d.Mark.Fields, d.Mark.Yields = mark.Hash, mark.Inputs, mark.Fields, mark.Yields
 	} else {
 		d.Seal()
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
+	kerrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -100,6 +101,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (res 
 		r.forget(req.NamespacedName)
 		return reconcile.Result{}, nil
 	}
+	if old := r.objects.peek(req.NamespacedName); old != nil && old.uid != es.UID {
+		r.watches.Remove(textOwner(req.NamespacedName)) // They are those of the object before it.
+	}
 	obj := r.objects.get(req.NamespacedName, es.UID)
 	var seen *v1alpha1.ExternalSecretStatus
 	if err := obj.whileLocked(func() error {
@@ -142,7 +146,7 @@ func (p *pass) run(ctx context.Context) (reconcile.Result, error) {
 	}
 
 	if err := p.follow(); err != nil {
-		return reconcile.Result{}, err
+		return p.unread(ctx, err)
 	}
 	decision, secret, err := p.look()
 	if err == nil && decision.Action == policy.Own {
@@ -237,10 +241,7 @@ func (p *pass) stillYields(secret metav1.Object) bool {
 	if len(p.obj.yielded) == 0 || p.reason() != v1alpha1.ReasonConflict {
 		return false
 	}
-	d := target.Desired{Data: map[string][]byte{}, Mark: policy.Mark{Name: p.es.Name, UID: p.es.UID}}
-	for _, k := range p.obj.yielded {
-		d.Data[k] = nil
-	}
+	d := target.Named(policy.Mark{Name: p.es.Name, UID: p.es.UID}, p.obj.yielded)
 	_, still := d.Yield(secret.GetManagedFields(), p.contest(secret))
 	return len(still) == len(p.obj.yielded)
 }
@@ -331,9 +332,13 @@ func (p *pass) refresh(ctx context.Context) (reconcile.Result, error) {
 		generation: p.es.Generation, metadata: p.metadata(),
 		request: p.es.Annotations[v1alpha1.RefreshRequestAnnotation],
 	}
+	known := p.obj.attempt != (attempt{})
 	wait, again := p.obj.begin(a)
 	if !again {
 		p.backoff.Forget(p.request())
+		if known && p.why == policy.Retry {
+			p.why = policy.Changed // Somebody may have mended what it failed for.
+		}
 	}
 	if f := p.obj.fetch; f != nil && f.attempt == a {
 		values, ok := f.take()
@@ -376,11 +381,20 @@ func (p *pass) refresh(ctx context.Context) (reconcile.Result, error) {
 	return reconcile.Result{}, nil
 }
 
+// unread is what comes of a source of templates that cannot be read.
+func (p *pass) unread(ctx context.Context, err error) (reconcile.Result, error) {
+	p.obj.forget()
+	if kerrors.IsForbidden(err) {
+		return p.retry(ctx, failed(v1alpha1.ReasonForbidden, "spec.target.template.templateFrom: "+err.Error()), 0)
+	}
+	return reconcile.Result{}, err
+}
+
 // answered goes on with the values that were read.
 func (p *pass) answered(ctx context.Context, values render.Values, at time.Time) (reconcile.Result, error) {
 	texts, err := p.texts()
 	if err != nil {
-		return reconcile.Result{}, err
+		return p.unread(ctx, err)
 	}
 	a := &answer{at: at}
 	a.read, a.err = render.Read(p.es, p.plan, values)
@@ -486,7 +500,7 @@ func (p *pass) succeed(ctx context.Context, a *answer, e effect) (reconcile.Resu
 func (p *pass) verdict(out render.Output, e effect) verdict {
 	switch {
 	case len(e.yielded) > 0:
-		return stalled(v1alpha1.ReasonConflict, fmt.Sprintf("the keys %q of Secret %q are written by another ExternalSecret; choose other keys or another spec.target.name", e.yielded, p.plan.Target))
+		return stalled(v1alpha1.ReasonConflict, fmt.Sprintf("%q of Secret %q: another ExternalSecret writes them; choose other keys or another spec.target.name", e.yielded, p.plan.Target))
 	case e.absent:
 		return verdict{
 			status: metav1.ConditionTrue, reason: v1alpha1.ReasonSecretDeleted,

@@ -202,9 +202,9 @@ func TestReconcileWithoutReading(t *testing.T) {
 			want{Ready: []string{"False", "Conflict", `the Secret is controlled by Database "pg"; choose another spec.target.name or remove that owner`}, Again: true},
 		},
 		"Terminating": {
-			"A Secret that goes is waited for; no event of it need come, if it bears no mark.",
+			"A Secret that goes is waited for, and the object says so; no event of it need come, if it bears no mark.",
 			world{es: externalSecret(), secret: &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: &metav1.Time{Time: time.Now()}}}}, Options{},
-			want{Again: true},
+			want{Ready: []string{"False", "SecretMissing", `Secret "db": the Secret is being deleted; it comes back when its finalizers are gone`}, Again: true},
 		},
 		"StatusRefused": {"A status that cannot be written is an error.", world{es: externalSecret(), patchErr: forbidden}, Options{}, want{Ready: []string{"False", "StoreNotFound", `FakeStore "shop/prod" does not exist; create it or correct the reference`}, Err: forbidden}},
 	}

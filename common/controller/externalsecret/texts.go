@@ -23,9 +23,13 @@ type textOwner types.NamespacedName
 type textState struct {
 	// version is its resourceVersion, empty if it does not exist.
 	version string
-	// stale is true since a watch has shown another version.
-	stale bool
+	// told counts how often a watch has shown another version, seen how often it had when this one was
+	// asked for.
+	told, seen int
 }
+
+// stale reports whether there is a later version.
+func (s textState) stale() bool { return s.told != s.seen }
 
 // follow brings the versions of the sources of templates up to date, and watches them from then on. They
 // count like labels: the status remembers what they were at the last refresh, so that a change while the
@@ -36,13 +40,14 @@ func (p *pass) follow() error {
 	for ref := range states {
 		if !slices.Contains(p.plan.Texts, ref) {
 			p.watches.Remove(owner) // It is named no more.
+			p.obj.setTexts(nil)
 			states = nil
 			break
 		}
 	}
 	next := make(map[render.TextRef]textState, len(p.plan.Texts))
 	for _, ref := range p.plan.Texts {
-		if s, ok := states[ref]; ok && !s.stale {
+		if s, ok := states[ref]; ok && !s.stale() {
 			next[ref] = s
 			continue
 		}
@@ -52,11 +57,11 @@ func (p *pass) follow() error {
 		if client.IgnoreNotFound(err) != nil {
 			return errors.Wrapf(err, "cannot read %s %q, which holds templates", ref.Kind(), ref.Name)
 		}
-		next[ref] = textState{version: m.ResourceVersion}
+		next[ref] = textState{version: m.ResourceVersion, told: states[ref].told, seen: states[ref].told}
 	}
 	p.obj.setTexts(next)
 	for ref := range next {
-		if s, ok := states[ref]; !ok || s.stale {
+		if s, ok := states[ref]; !ok || s.stale() {
 			p.watchText(owner, ref, next[ref].version)
 		}
 	}
@@ -127,9 +132,15 @@ func (o *object) textStates() map[render.TextRef]textState {
 	return o.texts
 }
 
+// setTexts notes what is known of the sources now. What a watch has told since the states were read is
+// not forgotten.
 func (o *object) setTexts(states map[render.TextRef]textState) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	for ref, s := range states {
+		s.told = max(s.told, o.texts[ref].told)
+		states[ref] = s
+	}
 	o.texts = states
 }
 
@@ -153,7 +164,7 @@ func (o *object) staleText(ref render.TextRef) {
 	defer o.mu.Unlock()
 	if s, ok := o.texts[ref]; ok {
 		states := maps.Clone(o.texts)
-		s.stale = true
+		s.told++
 		states[ref] = s
 		o.texts = states
 	}

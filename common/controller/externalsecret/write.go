@@ -134,12 +134,13 @@ func (p *pass) observe(secret metav1.Object) policy.Target {
 // keys left out because other ExternalSecrets hold them.
 func (p *pass) judge(secret metav1.Object, a *answer) (policy.Decision, target.Desired, []string) {
 	t := p.observe(secret)
-	if a.err == nil && p.made(t, a) {
+	if held, ok := p.made(secret, t, a); ok {
 		d := p.desired(render.Output{})
+		d.Data = held.Data
 		return policy.Decide(p.self(policy.NotDue), t, &policy.Reading{
 			Gone: a.read.Gone != nil, Values: a.read.Values, Keys: a.read.Values,
 			Hash: t.Mark.Hash, Fields: t.Mark.Fields, Same: true,
-		}), d, p.obj.yielded
+		}), d, t.Mark.Yields
 	}
 	out, err := a.shaped()
 	d := p.desired(out)
@@ -156,11 +157,15 @@ func (p *pass) judge(secret metav1.Object, a *answer) (policy.Decision, target.D
 	}), d, yielded
 }
 
-// made reports whether what a Secret holds was made from the same inputs. Then nothing is made again: what has
-// a salt or is random would differ each time.
-func (p *pass) made(t policy.Target, a *answer) bool {
-	yields := len(p.obj.yielded) == 0 || p.yields
-	return a.inputs != "" && t.Mark.UID == p.es.UID && t.Mark.Inputs == a.inputs && t.Intact && yields
+// made reports whether what a Secret holds was made from the same inputs, and returns what of it is ours.
+// Then nothing is made again: what has a salt or is random would differ each time. What other
+// ExternalSecrets hold must be the same, too.
+func (p *pass) made(secret metav1.Object, t policy.Target, a *answer) (target.Desired, bool) {
+	if a.err != nil || a.inputs == "" || t.Mark.UID != p.es.UID || t.Mark.Inputs != a.inputs || !t.Intact {
+		return target.Desired{}, false
+	}
+	held, yielded := target.Held(secret.GetManagedFields(), t.Mark).Yield(secret.GetManagedFields(), p.contest(secret))
+	return held, slices.Equal(yielded, t.Mark.Yields)
 }
 
 // act carries out what an answer means for the target. What the cache says decides whether anything
