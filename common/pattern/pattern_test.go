@@ -1,9 +1,13 @@
 package pattern
 
 import (
+	"regexp/syntax"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 func TestCompile(t *testing.T) {
@@ -19,6 +23,8 @@ func TestCompile(t *testing.T) {
 		"Unbalanced":  {"the kind of the mistake is named", "a(", "missing closing )"},
 		"Lookahead":   {"RE2 has none", "a(?=b)", "not a regular expression in RE2 syntax"},
 		"Repetitions": {"few characters can stand for many states", "((a{100}){10})", "too large"},
+		"Million":     {"what stands for a million states is refused before it is compiled", "(?:" + strings.Repeat("a", 500) + "){1000}", "far more states"},
+		"ManyClasses": {"a class is one state, however large it is", `\pL{1,300}`, ""},
 		"Nested":      {"more than the engine itself takes", "((a{1000}){1000}){1000}", "not a regular expression"},
 		"Long":        {"what nobody writes by hand", strings.Repeat("a", 513), "shorten it"},
 	}
@@ -35,6 +41,44 @@ func TestCompile(t *testing.T) {
 	}
 }
 
+// TestCompileMemory refuses an expression that would take 100 MiB once it is compiled.
+func TestCompileMemory(t *testing.T) {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, err := Compile("(?:" + strings.Repeat("a", 500) + "){1000}")
+	runtime.ReadMemStats(&after)
+	if took := after.TotalAlloc - before.TotalAlloc; err == nil || took > 4<<20 {
+		t.Errorf("Compile(): %v after %d KiB of memory, want an error before 4 MiB", err, took>>10)
+	}
+}
+
+func TestSize(t *testing.T) {
+	cases := map[string]struct {
+		reason            string
+		expr              string
+		classRunes, limit int
+		want              int
+	}{
+		"Literal":    {"a character is a state", "abc", 0, 1000, 5},
+		"Repetition": {"what repeats counts as often as it may come, and once more", "(?:ab){2,9}", 0, 1000, 60},
+		"Open":       {"also if that has no end", "(?:ab){9,}", 0, 1000, 60},
+		"Class":      {"a class is as small as a character", "[a-cx-z0-9]", 0, 1000, 2},
+		"ClassRunes": {"unless its size counts", "[a-cx-z0-9]", 2, 1000, 5},
+		"Limit":      {"nobody counts further than asked", "(?:a{100}){10}", 0, 77, 77},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			re, err := syntax.Parse(tc.expr, syntax.Perl)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, Size(re, tc.classRunes, tc.limit)); diff != "" {
+				t.Errorf("%s: Size(%q): -want, +got:\n%s", tc.reason, tc.expr, diff)
+			}
+		})
+	}
+}
+
 // FuzzCompile matches what compiles with a text on which bad expressions are slow.
 func FuzzCompile(f *testing.F) {
 	for _, expr := range []string{"", "^a/(.*)$", "(a|aa)+$", "(x+x+)+y", "((a{30}){30})", "a(?=b)", `\pL{1,300}`} {
@@ -46,8 +90,16 @@ func FuzzCompile(f *testing.F) {
 		if err != nil {
 			return
 		}
+		parsed, err := syntax.Parse(expr, syntax.Perl)
+		if err != nil {
+			t.Fatal(err)
+		}
+		prog, err := syntax.Compile(parsed.Simplify())
+		if size := Size(parsed, 0, 1<<30); err != nil || size < len(prog.Inst)-2 { // Two states are in each of them.
+			t.Errorf("Size(%q) is %d, and it compiles to %d states: %v", expr, size, len(prog.Inst), err)
+		}
 		start := time.Now()
-		re.ReplaceAllString(text, "b")
+		re.MatchString(text)
 		if d := time.Since(start); d > 5*time.Second {
 			t.Errorf("Compile(%q): it takes %s over %d characters", expr, d, len(text))
 		}

@@ -56,6 +56,10 @@ func render(t *testing.T, es *v1alpha1.ExternalSecret, r remote) (rendered, erro
 	return got, err
 }
 
+func extracting(r v1alpha1.RemoteRef, steps ...v1alpha1.Rewrite) v1alpha1.DataFromEntry {
+	return v1alpha1.DataFromEntry{Extract: &r, Rewrite: steps}
+}
+
 func TestRenderMany(t *testing.T) {
 	type spec = v1alpha1.ExternalSecretSpec
 	from := func(entries ...v1alpha1.DataFromEntry) func(*spec) {
@@ -73,9 +77,6 @@ func TestRenderMany(t *testing.T) {
 		e.RemoteRef.DecodingStrategy = strategy
 		return e
 	}
-	extracting := func(r v1alpha1.RemoteRef, steps ...v1alpha1.Rewrite) v1alpha1.DataFromEntry {
-		return v1alpha1.DataFromEntry{Extract: &r, Rewrite: steps}
-	}
 	cases := map[string]struct {
 		reason string
 		change func(*spec)
@@ -86,19 +87,19 @@ func TestRenderMany(t *testing.T) {
 			"What is found becomes keys, converted, with values as they are; the status names what was read.",
 			from(find(shop)),
 			remote{"prod?shop/": found(pair{"shop/b", "\xff\x00"}, pair{"shop/a", ""})},
-			rendered{Data: map[string]string{"shop_a": "", "shop_b": "\xff\x00"}, Sources: []string{"shop/b@v1", "shop/a@v1"}},
+			rendered{Data: map[string]string{"shop_a": "", "shop_b": "\xff\x00"}, Sources: []string{"shop/a@v1", "shop/b@v1"}},
 		},
 		"FindNothing": {
 			"A complete list without a hit says that there is nothing: the policies decide.",
 			from(find(shop)),
 			remote{"prod?shop/": found()},
-			rendered{Gone: `NotFound: find in FakeStore "prod": no secret matches`},
+			rendered{Gone: `NotFound: spec.dataFrom[0].find (path "shop/") in FakeStore "prod": no secret matches`},
 		},
 		"FindNothingBesides": {
 			"It is told with what is left.",
 			func(s *spec) { s.DataFrom = []v1alpha1.DataFromEntry{find(shop)} },
 			remote{"prod?shop/": found(), "prod/shop/db": value("x", "v2")},
-			rendered{Data: map[string]string{"password": "x"}, Sources: []string{"shop/db@v2"}, Gone: `NotFound: find in FakeStore "prod": no secret matches`},
+			rendered{Data: map[string]string{"password": "x"}, Sources: []string{"shop/db@v2"}, Gone: `NotFound: spec.dataFrom[0].find (path "shop/") in FakeStore "prod": no secret matches`},
 		},
 		"FindRewrite": {
 			"Rewriting comes before conversion: it sees keys as the provider has them.",
@@ -110,7 +111,7 @@ func TestRenderMany(t *testing.T) {
 			"What was found goes by its names, whatever the order of the provider: a later one wins.",
 			from(find(shop, mergeStep(v1alpha1.RewriteMerge{ConflictPolicy: "Ignore"}))),
 			remote{"prod?shop/": found(pair{"shop/b", `{"k":"b"}`}, pair{"shop/a", `{"k":"a","l":null}`})},
-			rendered{Data: map[string]string{"k": "b", "l": "null"}, Sources: []string{"shop/b@v1", "shop/a@v1"}},
+			rendered{Data: map[string]string{"k": "b", "l": ""}, Sources: []string{"shop/a@v1", "shop/b@v1"}},
 		},
 		"FindUnicode": {
 			"With Unicode no two keys become one.",
@@ -199,13 +200,13 @@ func TestRenderMany(t *testing.T) {
 		"MetadataNone": {
 			"A secret without metadata has none, which is an answer.",
 			func(s *spec) { s.Data = []v1alpha1.DataEntry{fetch(entry("tags", "one", ""))} },
-			remote{"prod/one#": tagged(nil)},
+			remote{"prod/one#": tagged(map[string]string{})},
 			rendered{Data: map[string]string{"tags": "{}"}, Sources: []string{"one@v1"}},
 		},
 		"MetadataPropertyGone": {
 			"A tag that is not there is gone, as a property is.",
 			func(s *spec) { s.Data = []v1alpha1.DataEntry{fetch(entry("team", "one", "team"))} },
-			remote{"prod/one#": tagged(nil)},
+			remote{"prod/one#": tagged(map[string]string{})},
 			rendered{Sources: []string{"one@v1"}, Gone: `NotFound: "one" in FakeStore "prod": it has no property "team"`},
 		},
 		"MetadataExtract": {
@@ -257,20 +258,20 @@ func TestRenderManyErrors(t *testing.T) {
 		class  store.Class
 		want   []string
 	}{
-		"NotFound":    {"No list is never the same as nothing in it.", plain, nil, store.Unavailable, []string{`Unavailable: find in FakeStore "prod": the list of secrets could not be read`, "it does not exist"}},
-		"Denied":      {"A class is a class.", plain, remote{"prod?shop/": failure(store.Denied)}, store.Denied, []string{`Denied: find in FakeStore "prod": the provider says no`}},
-		"Unavailable": {"A class is a class.", plain, remote{"prod?shop/": failure(store.Unavailable)}, store.Unavailable, []string{"Unavailable: find in FakeStore"}},
+		"NotFound":    {"No list is never the same as nothing in it.", plain, nil, store.Unavailable, []string{`Unavailable: spec.dataFrom[0].find (path "shop/") in FakeStore "prod": the list of secrets could not be read`, "it does not exist"}},
+		"Denied":      {"A class is a class.", plain, remote{"prod?shop/": failure(store.Denied)}, store.Denied, []string{`Denied: spec.dataFrom[0].find (path "shop/") in FakeStore "prod": the provider says no`}},
+		"Unavailable": {"A class is a class.", plain, remote{"prod?shop/": failure(store.Unavailable)}, store.Unavailable, []string{"Unavailable: spec.dataFrom[0].find (path \"shop/\") in FakeStore"}},
 		"Incomplete": {
 			"What came with an error does not count.",
-			plain, remote{"prod?shop/": {Found: two.Found, Err: store.NewError(store.Throttled, "slow down")}}, store.Throttled, []string{"Throttled: find in FakeStore", "slow down"},
+			plain, remote{"prod?shop/": {Found: two.Found, Err: store.NewError(store.Throttled, "slow down")}}, store.Throttled, []string{"Throttled: spec.dataFrom[0].find (path \"shop/\") in FakeStore", "slow down"},
 		},
 		"NotFoundBesides": {
 			"What casts doubt is reported before what is missing.",
-			func(s *spec) { s.DataFrom = []v1alpha1.DataFromEntry{find(v1alpha1.Find{Path: "shop/"})} }, nil, store.Unavailable, []string{"Unavailable: find in", "(and 1 more)"},
+			func(s *spec) { s.DataFrom = []v1alpha1.DataFromEntry{find(v1alpha1.Find{Path: "shop/"})} }, nil, store.Unavailable, []string{"Unavailable: spec.dataFrom[0].find (path \"shop/\") in", "(and 1 more)"},
 		},
-		"Converted":   {"Two keys that become one are a question for a person.", plain, remote{"prod?shop/": found(pair{"a/k", canary}, pair{"a:k", canary})}, store.Invalid, []string{`Invalid: find in FakeStore "prod": spec.dataFrom[0]: `, `"a/k"`, `"a:k"`, `both become "a_k"`}},
+		"Converted":   {"Two keys that become one are a question for a person.", plain, remote{"prod?shop/": found(pair{"a/k", canary}, pair{"a:k", canary})}, store.Invalid, []string{`Invalid: spec.dataFrom[0].find (path "shop/") in FakeStore "prod": spec.dataFrom[0]: `, `"a/k"`, `"a:k"`, `both become "a_k"`}},
 		"FoundTwice":  {"A provider that lists a key twice does not say which value counts.", plain, remote{"prod?shop/": found(pair{"k", canary}, pair{"k", canary})}, store.Invalid, []string{"spec.dataFrom[0]: ", `both become "k"`}},
-		"Rewritten":   {"The step that did it is named.", searching(v1alpha1.Find{}, regexpStep("^./", "")), remote{"prod?shop/": two}, store.Invalid, []string{`Invalid: find in FakeStore "prod": spec.dataFrom[0].rewrite[0]: `, `"a/k"`, `"b/k"`}},
+		"Rewritten":   {"The step that did it is named.", searching(v1alpha1.Find{}, regexpStep("^./", "")), remote{"prod?shop/": two}, store.Invalid, []string{`Invalid: spec.dataFrom[0].find (path "shop/") in FakeStore "prod": spec.dataFrom[0].rewrite[0]: `, `"a/k"`, `"b/k"`}},
 		"Merged":      {"A value that is no object is not shown.", searching(v1alpha1.Find{}, mergeStep(v1alpha1.RewriteMerge{})), remote{"prod?shop/": two}, store.Invalid, []string{"spec.dataFrom[0].rewrite[0].merge: ", `"a/k"`, "not a JSON object"}},
 		"ReservedKey": {"The kubelet uses names that begin with two dots.", searching(v1alpha1.Find{}, regexpStep("^a/", "..")), remote{"prod?shop/": two}, store.Invalid, []string{"spec.dataFrom[0]: ", `"..k"`, "cannot be a key"}},
 		"EmptyKey":    {"A key of a Secret is not empty.", searching(v1alpha1.Find{}, regexpStep("^a/k$", "")), remote{"prod?shop/": two}, store.Invalid, []string{"spec.dataFrom[0]: ", `""`, "cannot be a key"}},
@@ -279,6 +280,23 @@ func TestRenderManyErrors(t *testing.T) {
 		"DataNotBase64": {
 			"Also one by itself; optional means missing, not unfit.",
 			func(s *spec) { s.Data[0].Optional, s.Data[0].RemoteRef.DecodingStrategy = true, "Base64URL" }, remote{"prod/shop/db": value(canary+"!", "")}, store.Invalid, []string{`Invalid: "shop/db" in FakeStore "prod": `, "not Base64URL"},
+		},
+		"Selection": {
+			"It is said which of several it is, and what it selects.",
+			func(s *spec) {
+				s.Data, s.DataFrom = nil, []v1alpha1.DataFromEntry{find(v1alpha1.Find{Path: "shop/"}), find(v1alpha1.Find{Path: strings.Repeat("p", 100), Name: &v1alpha1.FindName{RegExp: "^a"}, Tags: map[string]string{"team": "shop"}})}
+			},
+			remote{"prod?shop/": two}, store.Unavailable, []string{`Unavailable: spec.dataFrom[1].find (path "` + strings.Repeat("p", 64) + `", name "^a", tags {"team":"shop"}) in FakeStore "prod": `},
+		},
+		"MetadataNotTold": {
+			"That a provider tells no metadata is not the same as that there are none.",
+			func(s *spec) { s.Data[0].RemoteRef.MetadataPolicy, s.Data[0].Optional = "Fetch", true }, remote{"prod/shop/db#": tagged(nil)}, store.Invalid, []string{`Invalid: "shop/db" in FakeStore "prod": spec.data[0].remoteRef: metadataPolicy is Fetch, and the provider tells no metadata; remove it`},
+		},
+		"MetadataNotToldMany": {
+			"Also where all of them are extracted.",
+			func(s *spec) {
+				s.DataFrom = []v1alpha1.DataFromEntry{extracting(v1alpha1.RemoteRef{Key: "one", MetadataPolicy: "Fetch"})}
+			}, remote{"prod/shop/db": value("x", ""), "prod/one#": tagged(nil)}, store.Invalid, []string{`Invalid: "one" in FakeStore "prod": spec.dataFrom[0].extract: metadataPolicy is Fetch`},
 		},
 		"MetadataDenied": {
 			"Metadata that cannot be read are not empty.",
@@ -324,17 +342,56 @@ func TestRenderOrder(t *testing.T) {
 		for range 2 {
 			slices.Reverse(pairs)
 			got, err := render(t, es, remote{"prod?shop/": found(pairs...)})
-			if diff := cmp.Diff(want, got.Data); diff != "" || err != nil {
+			want := rendered{Data: want, Sources: []string{"a@v1", "b@v1", "c@v1"}}
+			if diff := cmp.Diff(want, got); diff != "" || err != nil {
 				t.Errorf("Render() of %v: %v: -want, +got:\n%s", pairs, err, diff)
 			}
 		}
 	}
 }
 
+// TestReadIsBounded finds much more than a Secret holds, a hundred times.
+func TestReadIsBounded(t *testing.T) {
+	var pairs []pair
+	for i := range 16 {
+		pairs = append(pairs, pair{fmt.Sprintf("k%02d", i), strings.Repeat("x", 1<<20-100)})
+	}
+	cases := map[string]struct {
+		reason string
+		target string
+		want   []string
+	}{
+		"Other": {"All that is found is too much.", "eN-", []string{`Invalid: spec.dataFrom[2].find (path "shop/") in FakeStore "prod": spec.dataFrom[2]: with it the values are more than 32 MiB in all; read fewer`, "(and 98 more)"}},
+		"Same":  {"What the next entry covers is not kept.", "e-", nil},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			es := external(func(s *v1alpha1.ExternalSecretSpec) {
+				for i := range 100 {
+					e := find(v1alpha1.Find{Path: "shop/"}, regexpStep("^", strings.ReplaceAll(tc.target, "N", fmt.Sprint(i))))
+					s.DataFrom = append(s.DataFrom, e)
+				}
+			})
+			p, err := NewPlan(es)
+			if err != nil {
+				t.Fatal(err)
+			}
+			out, err := Read(es, p, remote{"prod?shop/": found(pairs...), "prod/shop/db": value("x", "")}.values)
+			if len(tc.want) > 0 {
+				wantError(t, tc.reason, err, store.Invalid, tc.want...)
+				return
+			}
+			if err != nil || len(out.Data) != len(pairs)+1 {
+				t.Errorf("\n%s\nRead(): %d keys, %v", tc.reason, len(out.Data), err)
+			}
+		})
+	}
+}
+
 func TestSourcesAreBounded(t *testing.T) {
 	many := func(n int) (pairs []pair) {
 		for i := range n {
-			pairs = append(pairs, pair{fmt.Sprintf("k%d", i), "x"})
+			pairs = append(pairs, pair{fmt.Sprintf("k%04d", i), "x"})
 		}
 		return pairs
 	}
@@ -343,7 +400,7 @@ func TestSourcesAreBounded(t *testing.T) {
 		found  []pair
 		want   []string
 	}{
-		"Few":  {"What was found is listed, and what is read after it.", many(2), []string{"k0@v1", "k1@v1", "shop/db@v2"}},
+		"Few":  {"What was found is listed, and what is read after it.", many(2), []string{"k0000@v1", "k0001@v1", "shop/db@v2"}},
 		"Full": {"A hundred are listed.", many(100), nil},
 		"Many": {"A search that yields thousands does not make a status of thousands.", many(5000), nil},
 	}
@@ -354,7 +411,7 @@ func TestSourcesAreBounded(t *testing.T) {
 			})
 			want := tc.want
 			for i := 0; tc.want == nil && i < 100; i++ {
-				want = append(want, fmt.Sprintf("k%d@v1", i))
+				want = append(want, fmt.Sprintf("k%04d@v1", i))
 			}
 			got, err := render(t, es, remote{"prod?shop/": found(tc.found...), "prod/shop/db": value("x", "v2")})
 			if err != nil {

@@ -2,39 +2,60 @@ package render
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 )
 
-// Inputs are all that the output of a template depends on: the spec, the values that were read, and the
+// Inputs are all that the output of a template depends on: the spec, what Read took out of the values, and the
 // templates kept elsewhere. Some output differs each time it is rendered, as archives do for their salts, so
 // only these tell whether anything has changed. They are nil where there is no template, neither of the Secret
 // nor of its keys: then the output tells. They hold values, and are only good for hashing.
-func Inputs(es *v1alpha1.ExternalSecret, p Plan, values Values, texts Texts) [][]byte {
+func Inputs(es *v1alpha1.ExternalSecret, p Plan, read Output, texts Texts) [][]byte {
 	if !templated(es) {
 		return nil
 	}
-	inputs := [][]byte{encode(es.Spec.Target.Template), encode(es.Spec.Data), encode(es.Spec.DataFrom), encode(es.Spec.Target.Immutable)}
-	for _, s := range p.Sources {
-		a := values(s)
-		inputs = append(inputs, encode(s), encode(a.Err == nil), a.Value.Data, encode(a.Value.Metadata))
-		for _, v := range a.Found {
-			inputs = append(inputs, []byte(v.Key), v.Data)
+	inputs := [][]byte{
+		encode(es.Spec.Target.Template), encode(es.Spec.Data), encode(es.Spec.DataFrom), encode(es.Spec.Target.Immutable),
+		encode(p.Sources), encode(dropped(es, read)),
+	}
+	if transforms(es) {
+		for _, kvs := range read.Taken {
+			inputs = append(inputs, encode(len(kvs)))
+			for _, kv := range kvs {
+				inputs = append(inputs, []byte(kv.Key), kv.Value)
+			}
 		}
+	} else {
+		inputs = appendMap(inputs, read.Data)
 	}
 	for _, ref := range p.Texts {
-		inputs = append(inputs, encode(ref), encode(texts[ref]))
+		text, found := texts[ref]
+		inputs = appendMap(append(inputs, encode(ref), encode(found)), text)
+	}
+	return inputs
+}
+
+// appendMap appends the size of a map, and its keys, in their order, and values as they are: JSON would make all
+// that is not UTF-8 the same.
+func appendMap[V string | []byte](inputs [][]byte, m map[string]V) [][]byte {
+	inputs = append(inputs, encode(len(m)))
+	for _, k := range slices.Sorted(maps.Keys(m)) {
+		inputs = append(inputs, []byte(k), []byte(m[k]))
 	}
 	return inputs
 }
 
 // templated reports whether anything is rendered.
 func templated(es *v1alpha1.ExternalSecret) bool {
-	if t := es.Spec.Target.Template; t != nil && len(t.Data)+len(t.TemplateFrom)+len(t.Metadata.Labels)+len(t.Metadata.Annotations) > 0 {
-		return true
-	}
+	t := es.Spec.Target.Template
+	return transforms(es) || (t != nil && len(t.Data)+len(t.TemplateFrom)+len(t.Metadata.Labels)+len(t.Metadata.Annotations) > 0)
+}
+
+// transforms reports whether a template rewrites keys.
+func transforms(es *v1alpha1.ExternalSecret) bool {
 	return slices.ContainsFunc(es.Spec.DataFrom, func(e v1alpha1.DataFromEntry) bool {
 		return slices.ContainsFunc(e.Rewrite, func(w v1alpha1.Rewrite) bool { return w.Transform != nil })
 	})

@@ -26,7 +26,11 @@ func (r rendering) inputs(t *testing.T) [][]byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Inputs(r.es, p, r.remote.values, r.texts)
+	out, err := Read(r.es, p, r.remote.values)
+	if err != nil {
+		out = Output{} // As the caller has it; then the spec must tell.
+	}
+	return Inputs(r.es, p, out, r.texts)
 }
 
 // ordinary returns a rendering in which everything counts.
@@ -116,7 +120,15 @@ func TestInputs(t *testing.T) {
 		reason string
 		change func(*rendering)
 	}{
-		"Nothing":         {"The same again, whatever the order of maps.", func(*rendering) {}},
+		"Nothing": {"The same again, whatever the order of maps.", func(*rendering) {}},
+		"FoundOrder": {"The order in which a provider lists.", func(r *rendering) {
+			r.remote["prod?all/"] = found(data("all/b", "2"), data("all/a", "1"))
+		}},
+		"ValueBesideMetadata": {"The value of a secret of which only the metadata are taken.", func(r *rendering) {
+			a := r.remote["prod/shop/db#"]
+			a.Value.Data = []byte("y")
+			r.remote["prod/shop/db#"] = a
+		}},
 		"Version":         {"A provider's version that holds the same value.", func(r *rendering) { r.remote["prod/shop/db"] = value("x", "v2") }},
 		"FoundVersion":    {"So for what is found.", func(r *rendering) { r.remote["prod?all/"].Found[0].Version = "v2" }},
 		"RefreshInterval": {"When the next read is.", func(r *rendering) { r.es.Spec.RefreshInterval = "7m" }},
@@ -138,6 +150,59 @@ func TestInputs(t *testing.T) {
 			tc.change(&r)
 			if diff := cmp.Diff(ordinary().inputs(t), r.inputs(t)); diff != "" {
 				t.Errorf("\n%s\nInputs(): -before, +after:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// TestInputsOf compares the inputs of two renderings that are not ordinary.
+func TestInputsOf(t *testing.T) {
+	type spec = v1alpha1.ExternalSecretSpec
+	rendered := func(s *spec) { s.Target.Template = &v1alpha1.Template{Data: map[string]string{"k": "{{ uuidv4 }}"}} }
+	deletion := func(p v1alpha1.DeletionPolicy) func(*spec) {
+		return func(s *spec) { s.Data[0].Optional, s.Target.DeletionPolicy = true, p }
+	}
+	property := func(s *spec) { s.Data[0].RemoteRef.Property = "a" }
+	shadowed := func(s *spec) { s.DataFrom = []v1alpha1.DataFromEntry{extract("all")} }
+	transformed := func(s *spec) {
+		s.DataFrom = []v1alpha1.DataFromEntry{extract("all"), find(v1alpha1.Find{Path: "all/"})}
+		s.DataFrom[0].Rewrite = []v1alpha1.Rewrite{transformStep("{{ uuidv4 }}")}
+	}
+	text := func(v string) Texts { return Texts{{Secret: true, Name: "t"}: {"one": v}} }
+	named := func(s *spec) { s.Target.Template.TemplateFrom = []v1alpha1.TemplateFrom{secretText("one", "", "")} }
+	with := func(r remote, changes ...func(*spec)) rendering {
+		return rendering{es: external(append([]func(*spec){rendered}, changes...)...), remote: r}
+	}
+	bytes := func(v string) rendering {
+		r := with(remote{"prod/shop/db": value("x", "")}, named)
+		r.texts = text(v)
+		return r
+	}
+	cases := map[string]struct {
+		reason     string
+		one, other rendering
+		same       bool
+	}{
+		"OtherProperty":      {"A property that nobody takes.", with(remote{"prod/shop/db": value(`{"a":"1","b":"1"}`, "")}, property), with(remote{"prod/shop/db": value(`{"b":"2", "a":"1"}`, "")}, property), true},
+		"Property":           {"One that somebody takes.", with(remote{"prod/shop/db": value(`{"a":"1"}`, "")}, property), with(remote{"prod/shop/db": value(`{"a":"2"}`, "")}, property), false},
+		"Shadowed":           {"A value that another one covers.", with(remote{"prod/shop/db": value("x", ""), "prod/all": value(`{"password":"1","b":"2"}`, "")}, shadowed), with(remote{"prod/shop/db": value("x", ""), "prod/all": value(`{"b":"2","password":"3"}`, "")}, shadowed), true},
+		"Extracted":          {"A key that is extracted.", with(remote{"prod/shop/db": value("x", ""), "prod/all": value(`{"b":"2"}`, "")}, shadowed), with(remote{"prod/shop/db": value("x", ""), "prod/all": value(`{"b":"3"}`, "")}, shadowed), false},
+		"NotUTF8":            {"Two texts that JSON could not tell apart.", bytes("a: \xff"), bytes("a: \xfe"), false},
+		"Transformed":        {"Keys that differ each time.", with(remote{"prod/shop/db": value("x", ""), "prod/all": value(`{"a":"1","b":"2"}`, ""), "prod?all/": found(pair{"c", "3"})}, transformed), with(remote{"prod/shop/db": value("x", ""), "prod/all": value(`{"b":"2","a":"1"}`, ""), "prod?all/": found(pair{"c", "3"})}, transformed), true},
+		"TransformedValue":   {"One of their values.", with(remote{"prod/shop/db": value("x", ""), "prod/all": value(`{"a":"1"}`, ""), "prod?all/": found(pair{"c", "3"})}, transformed), with(remote{"prod/shop/db": value("x", ""), "prod/all": value(`{"a":"2"}`, ""), "prod?all/": found(pair{"c", "3"})}, transformed), false},
+		"TransformedEntry":   {"The entry that a key comes from.", with(remote{"prod/shop/db": value("x", ""), "prod/all": value(`{"a":"1","c":"3"}`, ""), "prod?all/": found(pair{"d", "4"})}, transformed), with(remote{"prod/shop/db": value("x", ""), "prod/all": value(`{"a":"1"}`, ""), "prod?all/": found(pair{"c", "3"}, pair{"d", "4"})}, transformed), false},
+		"TransformedBesides": {"A value beside them.", with(remote{"prod/shop/db": value("x", ""), "prod/all": value(`{"a":"1"}`, ""), "prod?all/": found(pair{"c", "3"})}, transformed), with(remote{"prod/shop/db": value("y", ""), "prod/all": value(`{"a":"1"}`, ""), "prod?all/": found(pair{"c", "3"})}, transformed), false},
+		"DeletedAll":         {"With nothing left, what is to be done with the Secret.", with(nil, deletion("Retain")), with(nil, deletion("Delete")), false},
+		"DeletedNone":        {"With something left it is all the same.", with(remote{"prod/shop/db": value("x", "")}, deletion("Retain")), with(remote{"prod/shop/db": value("x", "")}, deletion("Delete")), true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			one, other := tc.one.inputs(t), tc.other.inputs(t)
+			if len(one) == 0 || len(other) == 0 {
+				t.Fatalf("\n%s\nInputs(): none", tc.reason)
+			}
+			if diff := cmp.Diff(one, other); (diff == "") != tc.same {
+				t.Errorf("\n%s\nInputs() are the same: want %t: -one, +other:\n%s", tc.reason, tc.same, diff)
 			}
 		})
 	}

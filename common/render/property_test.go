@@ -2,11 +2,15 @@ package render
 
 import (
 	"bytes"
+	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/store"
 )
 
@@ -49,7 +53,9 @@ func TestProperty(t *testing.T) {
 		"BigNumber":       {"A number loses no digit.", document, "big", want{Value: "12345678901234567890"}},
 		"True":            {"A boolean is its JSON text.", document, "on", want{Value: "true"}},
 		"False":           {"A boolean is its JSON text.", document, "off", want{Value: "false"}},
-		"Null":            {"null exists, and is its JSON text.", document, "nothing", want{Value: "null"}},
+		"Null":            {"null exists, and is an empty value, as External Secrets Operator has it.", document, "nothing", want{}},
+		"NullNested":      {"Also where it is named by a path.", `{"a":[null]}`, "a.0", want{}},
+		"NullInside":      {"Inside a value it is JSON.", `{"a":[null]}`, "a", want{Value: "[null]"}},
 		"Dotted":          {"A key that is spelled like the property wins over the path.", document, "db.password", want{Value: "dotted"}},
 		"Nested":          {"Otherwise the property is a path.", document, "db.deep.er.est", want{Value: "1"}},
 		"Object":          {"An object is its JSON text.", document, "db.deep", want{Value: `{"er": {"est": 1}}`}},
@@ -94,6 +100,9 @@ func TestProperty(t *testing.T) {
 		"TogetherInOld":   {"Also inside a query in the older syntax.", document, `users.#[[n,n]=="x"]`, want{Class: store.Invalid}},
 		"Literal":         {"A literal is not read from the secret.", document, `!"made up"`, want{Class: store.Invalid}},
 		"LiteralEach":     {"Nor once for each element.", document, `list.#.!"made up"`, want{Class: store.Invalid}},
+		"Operators":       {"Modifiers and queries are few.", `[[1]]`, strings.Repeat("@this|", 8) + "#", want{Class: store.Invalid}},
+		"OperatorsFull":   {"Eight are served.", `[[1]]`, strings.Repeat("@this|", 7) + "#", want{Value: "1"}},
+		"Contains":        {"Wildcards at both ends are served.", `{"a":[{"n":"xby"},{"n":"z"}]}`, `a.#(n%"*b*").n`, want{Value: "xby"}},
 		"LongPath":        {"A path of more than 512 characters is refused.", document, strings.Repeat("a.", 257), want{Class: store.Invalid}},
 	}
 	for name, tc := range cases {
@@ -104,6 +113,102 @@ func TestProperty(t *testing.T) {
 			}
 			if err != nil && len(err.Error()) > 400 {
 				t.Errorf("\n%s\na message of %d bytes, want a short one", tc.reason, len(err.Error()))
+			}
+		})
+	}
+}
+
+// TestPropertyWork looks for properties that would take seconds or gigabytes.
+func TestPropertyWork(t *testing.T) {
+	const size = 1 << 20
+	ones := "[" + strings.Repeat("1,", size/2-1) + "1]"
+	lists := "[" + strings.Repeat("[],", size/3-1) + "1]"
+	text := `{"` + strings.Repeat("a", size-20) + `":["x"]}`
+	cases := map[string]struct {
+		reason   string
+		data     string
+		property string
+		// want is what the error says.
+		want string
+	}{
+		"Reverse":  {"Each modifier takes its time, and the memory of all elements.", ones, strings.Repeat("@reverse|", 55) + "#", "at most 8 modifiers"},
+		"Few":      {"A few of them may be too many for a large secret.", ones, strings.Repeat("@reverse|", 7) + "#", "too much work over 1048577 bytes"},
+		"Each":     {"Also for each element.", ones, "#.@this", "too much work"},
+		"Queries":  {"So may queries be.", lists, "#.#.#.#.#", "too much work"},
+		"Wildcard": {"Wildcards are tried for each other.", text, "*a*b*c*d*", "too much work"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			var err error
+			took, memory := cost(t, func() { _, err = Property([]byte(tc.data), tc.property) })
+			if class(err) != store.Invalid || !strings.Contains(err.Error(), tc.want) || len(err.Error()) > 400 {
+				t.Errorf("\n%s\nProperty(): %v, want an error of class Invalid that says %q", tc.reason, err, tc.want)
+			}
+			if took > maxSpent/4 || memory > 8<<20 {
+				t.Errorf("\n%s\nProperty() took %v of a processor and %d MiB, want at most %v and 8 MiB", tc.reason, took, memory>>20, maxSpent/4)
+			}
+		})
+	}
+}
+
+// TestReadProperties reads secrets by as many entries as a spec may have.
+func TestReadProperties(t *testing.T) {
+	var b strings.Builder
+	for i := range 1000 {
+		fmt.Fprintf(&b, `"k%d":"%d","d%d":{"e":"%s"},`, i, i, i, strings.Repeat("x", 1000))
+	}
+	large := "{" + b.String() + `"last":1}`
+	entries := func(n int, key, property string) func(*v1alpha1.ExternalSecretSpec) {
+		return func(s *v1alpha1.ExternalSecretSpec) {
+			s.Data = nil
+			for i := range n {
+				number := strings.NewReplacer("N", strconv.Itoa(i))
+				s.Data = append(s.Data, entry(fmt.Sprintf("e%d", i), number.Replace(key), number.Replace(property)))
+			}
+		}
+	}
+	cases := map[string]struct {
+		reason string
+		change func(*v1alpha1.ExternalSecretSpec)
+		// want is what the error says; none means that all are there.
+		want []string
+	}{
+		"Plain":     {"A thousand keys of one large secret are gone through once.", entries(1000, "one", "kN"), nil},
+		"Paths":     {"A few paths through it are served.", entries(50, "one", "dN.e"), nil},
+		"ManyPaths": {"A thousand are too many.", entries(1000, "one", "dN.e"), []string{`Invalid: "one" in FakeStore "prod": spec.data[`, "].remoteRef.property: ", "too much work", "take fewer properties"}},
+		"Queries":   {"So are a thousand small queries.", entries(1000, "small", "#(a==1)#.b"), []string{"].remoteRef.property: ", "too much work"}},
+		"Secrets":   {"And a thousand large secrets.", entries(1000, "key-N", "k1"), []string{`Invalid: "key-`, "].remoteRef.property: ", "too much work"}},
+		"Extracts": {
+			"Those that are extracted count, too.",
+			func(s *v1alpha1.ExternalSecretSpec) {
+				s.DataFrom = slices.Repeat([]v1alpha1.DataFromEntry{extract("one")}, 100)
+			},
+			[]string{`Invalid: "one" in FakeStore "prod": spec.dataFrom[`, "].extract: ", "too much work"},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			es := external(tc.change)
+			values := func(s Source) store.Answer {
+				if s.Ref.Key == "small" {
+					return value("["+strings.Repeat(`{"a":1},`, 8000)+"1]", "")
+				}
+				return store.Answer{Value: store.Value{Data: []byte(large)}}
+			}
+			p, err := NewPlan(es)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var out Output
+			if took, _ := cost(t, func() { out, err = Read(es, p, values) }); took > maxSpent {
+				t.Errorf("\n%s\nRead() took %v of a processor, want at most %v", tc.reason, took, maxSpent)
+			}
+			if len(tc.want) > 0 {
+				wantError(t, tc.reason, err, store.Invalid, append([]string{"Invalid: "}, tc.want...)...)
+				return
+			}
+			if err != nil || len(out.Data) != len(es.Spec.Data) {
+				t.Fatalf("\n%s\nRead(): %d keys of %d: %v", tc.reason, len(out.Data), len(es.Spec.Data), err)
 			}
 		})
 	}
@@ -120,7 +225,7 @@ func TestExtract(t *testing.T) {
 		data   string
 		want   want
 	}{
-		"Object":    {"Members come in their order, each as Property would yield it.", `{"b":"x","a":1,"c":null,"d":{"e":[1, 2]},"f":true}`, want{Members: []kv{{"b", "x"}, {"a", "1"}, {"c", "null"}, {"d", `{"e":[1, 2]}`}, {"f", "true"}}}},
+		"Object":    {"Members come in their order, each as Property would yield it.", `{"b":"x","a":1,"c":null,"d":{"e":[1, 2]},"f":true}`, want{Members: []kv{{"b", "x"}, {"a", "1"}, {"c", ""}, {"d", `{"e":[1, 2]}`}, {"f", "true"}}}},
 		"Escapes":   {"Keys and strings are unescaped.", `{"\u0061.b":"\"x\""}`, want{Members: []kv{{"a.b", `"x"`}}}},
 		"Empty":     {"An empty object holds nothing.", ` {} `, want{}},
 		"Twice":     {"A key that comes twice is told twice.", `{"a":1,"a":2}`, want{Members: []kv{{"a", "1"}, {"a", "2"}}}},

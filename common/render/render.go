@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -21,6 +22,9 @@ type Output struct {
 	Labels, Annotations map[string]string
 	// Values is the number of keys that were read, before any template.
 	Values int
+	// Taken are the keys and values of each entry, first those of dataFrom, before any rewrite. They are nil unless
+	// a template rewrites keys, which may yield others each time: then Data does not tell what was read.
+	Taken [][]KeyValue
 	// Sources that were read, for the status.
 	Sources []v1alpha1.SourceStatus
 	// Gone reports what the spec names, without calling it optional, and the provider says does not
@@ -48,17 +52,28 @@ func Render(es *v1alpha1.ExternalSecret, p Plan, values Values, texts Texts) (Ou
 // and the store: a Secret is never half-filled. What definitely does not exist is no such error; the
 // policies decide about it.
 func Read(es *v1alpha1.ExternalSecret, p Plan, values Values) (Output, error) {
-	r := &renderer{values: values, data: map[string][]byte{}, budget: template.NewBudget()}
-	for i, e := range es.Spec.DataFrom {
-		r.many(fmt.Sprintf("spec.dataFrom[%d]", i), storeOfDataFrom(es, e), e)
+	r := &renderer{
+		values: values, data: map[string][]byte{}, budget: template.NewBudget(), work: newWork(), keep: transforms(es),
+		parsed: map[Source]*jsonValue{},
+	}
+	for _, e := range es.Spec.DataFrom {
+		if e.Extract != nil {
+			r.ask(storeOfDataFrom(es, e), *e.Extract)
+		}
 	}
 	for _, e := range es.Spec.Data {
-		r.single(storeOfData(es, e), e)
+		r.ask(storeOfData(es, e), e.RemoteRef)
+	}
+	for i, e := range es.Spec.DataFrom {
+		r.many(field{list: "dataFrom", i: i}, storeOfDataFrom(es, e), e)
+	}
+	for i, e := range es.Spec.Data {
+		r.single(field{list: "data", i: i}, storeOfData(es, e), e)
 	}
 	if err := verdict(r.errs, len(r.gone)); err != nil {
 		return Output{}, err
 	}
-	out := Output{Data: r.data, Values: len(r.data), Gone: verdict(r.gone, 0)}
+	out := Output{Data: r.data, Values: len(r.data), Taken: r.taken, Gone: verdict(r.gone, 0)}
 	out.Sources = sources(p, values)
 	return out, nil
 }
@@ -67,10 +82,16 @@ func Read(es *v1alpha1.ExternalSecret, p Plan, values Values) (Output, error) {
 // error is as that of Read.
 func Shape(es *v1alpha1.ExternalSecret, p Plan, out Output, texts Texts) (Output, error) {
 	// What is kept as it is, or has nothing left, needs no template, which could only fail.
-	t, deletion := es.Spec.Target, es.Spec.Target.DeletionPolicy
-	kept := out.Gone != nil && (deletion == "" || deletion == v1alpha1.DeletionRetain)
-	dropped := out.Values == 0 && (deletion == v1alpha1.DeletionDelete || (out.Gone != nil && deletion == v1alpha1.DeletionMerge))
-	if kept || dropped {
+	t := es.Spec.Target
+	// Under Merge somebody else makes the Secret, and its other keys count, too.
+	typed := t.Template != nil && t.CreationPolicy != v1alpha1.CreateMerge
+	switch {
+	case kept(es, out):
+		return out, nil
+	case dropped(es, out):
+		if typed && t.DeletionPolicy == v1alpha1.DeletionMerge && CheckType(corev1.SecretType(t.Template.Type), out.Data) != nil {
+			return Output{}, store.NewError(store.Invalid, "Invalid: all values are gone, and a Secret of type %s cannot be emptied, as spec.target.deletionPolicy: Merge asks; use deletionPolicy: Delete or Retain", t.Template.Type)
+		}
 		return out, nil
 	}
 	if t.Template != nil {
@@ -78,8 +99,7 @@ func Shape(es *v1alpha1.ExternalSecret, p Plan, out Output, texts Texts) (Output
 			return Output{}, err
 		}
 	}
-	// Under Merge somebody else makes the Secret, and its other keys count, too.
-	if t.Template != nil && t.CreationPolicy != v1alpha1.CreateMerge {
+	if typed {
 		if err := CheckType(corev1.SecretType(t.Template.Type), out.Data); err != nil {
 			return Output{}, err
 		}
@@ -94,6 +114,18 @@ func Shape(es *v1alpha1.ExternalSecret, p Plan, out Output, texts Texts) (Output
 	return out, nil
 }
 
+// kept reports whether the Secret stays as it is because something is gone.
+func kept(es *v1alpha1.ExternalSecret, out Output) bool {
+	deletion := es.Spec.Target.DeletionPolicy
+	return out.Gone != nil && (deletion == "" || deletion == v1alpha1.DeletionRetain)
+}
+
+// dropped reports whether all keys go because nothing is left.
+func dropped(es *v1alpha1.ExternalSecret, out Output) bool {
+	deletion := es.Spec.Target.DeletionPolicy
+	return out.Values == 0 && (deletion == v1alpha1.DeletionDelete || (out.Gone != nil && deletion == v1alpha1.DeletionMerge))
+}
+
 // sources are what was read, for the status.
 func sources(p Plan, values Values) []v1alpha1.SourceStatus {
 	var all []v1alpha1.SourceStatus
@@ -102,7 +134,7 @@ func sources(p Plan, values Values) []v1alpha1.SourceStatus {
 		if a.Err != nil {
 			continue
 		}
-		found := a.Found
+		found := sorted(a.Found)
 		if s.Search == (store.Search{}) {
 			found = []store.Value{{Key: s.Ref.Key, Version: a.Value.Version}}
 		}
@@ -115,80 +147,148 @@ func sources(p Plan, values Values) []v1alpha1.SourceStatus {
 	return all
 }
 
+// sorted returns what was found by its keys: the order of a provider means nothing, and may change.
+func sorted(found []store.Value) []store.Value {
+	return slices.SortedStableFunc(slices.Values(found), func(a, b store.Value) int { return cmp.Compare(a.Key, b.Key) })
+}
+
 type renderer struct {
 	values Values
 	data   map[string][]byte
-	// budget is for all templates of keys.
-	budget *template.Budget
+	// size is that of data, in bytes.
+	size int
+	// keep says that taken is filled.
+	keep  bool
+	taken [][]KeyValue
+	// parsed are the sources of which properties are taken.
+	parsed map[Source]*jsonValue
+	// budget is for all templates of keys, work for all that is done besides.
+	budget, work *template.Budget
 	// errs are failures; gone is what does not exist.
 	errs, gone []*store.Error
 }
 
-func (r *renderer) single(ref *v1alpha1.StoreRef, e v1alpha1.DataEntry) {
-	v, err := r.read(ref, e.RemoteRef)
+// ask notes the property that a remoteRef takes.
+func (r *renderer) ask(ref *v1alpha1.StoreRef, rr v1alpha1.RemoteRef) {
+	if rr.Property != "" {
+		s := sourceAt(ref, rr)
+		d := r.parsed[s]
+		if d == nil {
+			d = &jsonValue{}
+			r.parsed[s] = d
+		}
+		d.properties = append(d.properties, rr.Property)
+	}
+}
+
+// A field names an entry of the spec, or a field of one. Its text is made where somebody reads it.
+type field struct {
+	list string
+	i    int
+	sub  string
+}
+
+func (f field) String() string { return fmt.Sprintf("spec.%s[%d]%s", f.list, f.i, f.sub) }
+
+func (f field) at(sub string) field {
+	f.sub += sub
+	return f
+}
+
+func (r *renderer) single(f field, ref *v1alpha1.StoreRef, e v1alpha1.DataEntry) {
+	v, err := r.read(f.at(".remoteRef"), ref, e.RemoteRef)
 	if err == nil {
 		v, err = Decode(v, e.RemoteRef.DecodingStrategy)
 	}
+	var kvs []KeyValue
 	if err == nil {
-		r.data[e.SecretKey] = v
-		return
+		kvs = []KeyValue{{Key: e.SecretKey, Value: v}}
+		err = r.fill(f, kvs)
 	}
-	if e.Optional && store.IsNotFound(err) {
+	r.take(kvs)
+	if err == nil || (e.Optional && store.IsNotFound(err)) {
 		return
 	}
 	r.fail(ref, nameOf(e.RemoteRef), err)
 }
 
 // many fills the keys of an entry that yields many.
-func (r *renderer) many(field string, ref *v1alpha1.StoreRef, e v1alpha1.DataFromEntry) {
-	what, shape := r.shapeOf(e)
-	kvs, err := r.readMany(ref, e)
+func (r *renderer) many(f field, ref *v1alpha1.StoreRef, e v1alpha1.DataFromEntry) {
+	kvs, err := r.readMany(f, ref, e)
+	r.take(kvs)
 	if err == nil {
-		kvs, err = rewrite(kvs, e.Rewrite, field, r.budget)
+		kvs, err = rewrite(kvs, e.Rewrite, f.String(), r.budget, r.work)
 	}
 	if err == nil {
-		kvs, err = shape.apply(kvs, field)
+		kvs, err = shapeOf(e).apply(kvs, f)
 	}
-	if err != nil {
-		r.fail(ref, what, err)
-		return
+	if err == nil {
+		err = r.fill(f, kvs)
 	}
+	switch {
+	case err == nil:
+	case e.Extract != nil:
+		r.fail(ref, nameOf(*e.Extract), err)
+	default:
+		r.fail(ref, nameOfSearch(f.at(".find"), searchOf(*e.Find)), err)
+	}
+}
+
+// take keeps what an entry takes out, by key.
+func (r *renderer) take(kvs []KeyValue) {
+	if r.keep {
+		r.taken = append(r.taken, slices.SortedStableFunc(slices.Values(kvs), func(a, b KeyValue) int { return cmp.Compare(a.Key, b.Key) }))
+	}
+}
+
+// fill puts in what an entry yields.
+func (r *renderer) fill(f field, kvs []KeyValue) error {
 	for _, kv := range kvs {
+		if old, twice := r.data[kv.Key]; twice {
+			r.size -= len(kv.Key) + len(old)
+		}
+		if r.size += len(kv.Key) + len(kv.Value); r.size > maxHeld {
+			return store.NewError(store.Invalid, "%s: with it the values are more than %d MiB in all; read fewer or smaller secrets", f, maxHeld>>20)
+		}
 		r.data[kv.Key] = kv.Value
 	}
+	return nil
 }
 
 // shape is what is done to the keys and values of an entry.
 type shape struct{ conversion, decoding string }
 
-// shapeOf returns what an entry reads, in words, and its shape.
-func (r *renderer) shapeOf(e v1alpha1.DataFromEntry) (string, shape) {
+func shapeOf(e v1alpha1.DataFromEntry) shape {
 	if e.Extract != nil {
-		return nameOf(*e.Extract), shape{e.Extract.ConversionStrategy, e.Extract.DecodingStrategy}
+		return shape{e.Extract.ConversionStrategy, e.Extract.DecodingStrategy}
 	}
-	return "find", shape{e.Find.ConversionStrategy, e.Find.DecodingStrategy}
+	return shape{e.Find.ConversionStrategy, e.Find.DecodingStrategy}
 }
 
-func (s shape) apply(kvs []KeyValue, field string) ([]KeyValue, error) {
+func (s shape) apply(kvs []KeyValue, f field) ([]KeyValue, error) {
 	out := make([]KeyValue, len(kvs))
 	for i, kv := range kvs {
 		k := ConvertKey(kv.Key, s.conversion)
 		if len(validation.IsConfigMapKey(k)) > 0 {
-			return nil, store.NewError(store.Invalid, "%s: the remote key %.64q cannot be a key of a Secret", field, kv.Key)
+			return nil, store.NewError(store.Invalid, "%s: the remote key %.64q cannot be a key of a Secret", f, kv.Key)
 		}
 		v, err := Decode(kv.Value, s.decoding)
 		if err != nil {
-			return nil, store.NewError(store.Invalid, "%s: the remote key %.64q: %s", field, kv.Key, store.Safe(err).Message)
+			return nil, store.NewError(store.Invalid, "%s: the remote key %.64q: %s", f, kv.Key, store.Safe(err).Message)
 		}
 		out[i] = KeyValue{Key: k, Value: v}
 	}
-	return out, unique(kvs, out, field)
+	return out, unique(kvs, out, f.String())
 }
 
 // readMany returns the keys and values of an entry as the provider has them.
-func (r *renderer) readMany(ref *v1alpha1.StoreRef, e v1alpha1.DataFromEntry) ([]KeyValue, error) {
+func (r *renderer) readMany(f field, ref *v1alpha1.StoreRef, e v1alpha1.DataFromEntry) ([]KeyValue, error) {
 	if e.Extract != nil {
-		v, err := r.read(ref, *e.Extract)
+		f = f.at(".extract")
+		v, err := r.read(f, ref, *e.Extract)
+		if err == nil && !r.work.Spend(jsonSteps(len(v))) {
+			err = in(f.String(), errWork)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -205,23 +305,27 @@ func (r *renderer) readMany(ref *v1alpha1.StoreRef, e v1alpha1.DataFromEntry) ([
 		return nil, store.NewError(store.NotFound, "no secret matches")
 	}
 	kvs := make([]KeyValue, len(a.Found))
-	for i, v := range a.Found {
+	for i, v := range sorted(a.Found) {
 		kvs[i] = KeyValue{Key: v.Key, Value: v.Data}
 	}
-	slices.SortStableFunc(kvs, func(a, b KeyValue) int { return cmp.Compare(a.Key, b.Key) })
 	return kvs, nil
 }
 
-func (r *renderer) read(ref *v1alpha1.StoreRef, rr v1alpha1.RemoteRef) ([]byte, error) {
-	a := r.values(Source{Store: *ref, Read: store.Read{Ref: RefOf(rr)}})
+// read returns what the remoteRef of a field asks for.
+func (r *renderer) read(f field, ref *v1alpha1.StoreRef, rr v1alpha1.RemoteRef) ([]byte, error) {
+	s := sourceAt(ref, rr)
+	a := r.values(s)
 	if a.Err != nil {
 		return nil, a.Err
 	}
 	data := a.Value.Data
-	if rr.MetadataPolicy == metadataFetch {
+	if s.Ref.Metadata {
+		if a.Value.Metadata == nil { // No answer is not the answer that there are none.
+			return nil, store.NewError(store.Invalid, "%s: metadataPolicy is Fetch, and the provider tells no metadata; remove it", f)
+		}
 		var err error
-		if data, err = marshal(a.Value.Metadata); err != nil || a.Value.Metadata == nil {
-			data = []byte("{}")
+		if data, err = marshal(a.Value.Metadata); err != nil {
+			return nil, store.NewError(store.Invalid, "%s: the metadata cannot be written as JSON", f)
 		}
 	}
 	if n := len(data); n > corev1.MaxSecretSize {
@@ -230,7 +334,26 @@ func (r *renderer) read(ref *v1alpha1.StoreRef, rr v1alpha1.RemoteRef) ([]byte, 
 	if rr.Property == "" {
 		return data, nil
 	}
-	return Property(data, rr.Property)
+	v, err := r.property(s, data, rr.Property)
+	if err != nil {
+		return nil, in(f.at(".property").String(), err)
+	}
+	return v, nil
+}
+
+func (r *renderer) property(s Source, data []byte, property string) ([]byte, error) {
+	d := r.parsed[s]
+	if !d.parsed {
+		if !r.work.Spend(jsonSteps(len(data))) {
+			return nil, errWork
+		}
+		d.parse(data)
+	}
+	return d.property(property, r.work)
+}
+
+func sourceAt(ref *v1alpha1.StoreRef, rr v1alpha1.RemoteRef) Source {
+	return Source{Store: *ref, Read: store.Read{Ref: RefOf(rr)}}
 }
 
 // nameOf names what a remoteRef reads.
@@ -240,6 +363,21 @@ func nameOf(rr v1alpha1.RemoteRef) string {
 		what += fmt.Sprintf(" version %q", rr.Version)
 	}
 	return what
+}
+
+// nameOfSearch names the field of a search, and what it selects by, as far as that is short.
+func nameOfSearch(f field, s store.Search) string {
+	var by []string
+	if s.Path != "" {
+		by = append(by, fmt.Sprintf("path %.64q", s.Path))
+	}
+	if s.Name != "" {
+		by = append(by, fmt.Sprintf("name %.64q", s.Name))
+	}
+	if s.Tags != "" {
+		by = append(by, fmt.Sprintf("tags %.64s", s.Tags))
+	}
+	return fmt.Sprintf("%s (%s)", f, strings.Join(by, ", "))
 }
 
 func (r *renderer) fail(ref *v1alpha1.StoreRef, what string, err error) {

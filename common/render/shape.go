@@ -80,8 +80,9 @@ func sourceOf(f v1alpha1.TemplateFrom) (TextRef, *v1alpha1.TemplateSource) {
 	return TextRef{}, nil
 }
 
-// checkTemplate says what is wrong with a template, as far as that shows without values.
-func checkTemplate(t *v1alpha1.Template) error {
+// checkTemplate says what is wrong with a template, as far as that shows without values. The target is the name of
+// the Secret that it makes.
+func checkTemplate(t *v1alpha1.Template, target string) error {
 	if t == nil {
 		return nil
 	}
@@ -107,14 +108,14 @@ func checkTemplate(t *v1alpha1.Template) error {
 		}
 	}
 	for i, f := range t.TemplateFrom {
-		if err := checkTemplateFrom(f); err != nil {
+		if err := checkTemplateFrom(f, target); err != nil {
 			return errors.Wrapf(err, "templateFrom[%d]", i)
 		}
 	}
 	return nil
 }
 
-func checkTemplateFrom(f v1alpha1.TemplateFrom) error {
+func checkTemplateFrom(f v1alpha1.TemplateFrom, target string) error {
 	set := 0
 	for _, is := range []bool{f.ConfigMap != nil, f.Secret != nil, f.Literal != nil} {
 		if is {
@@ -134,6 +135,9 @@ func checkTemplateFrom(f v1alpha1.TemplateFrom) error {
 	field := strings.ToLower(ref.Kind()[:1]) + ref.Kind()[1:]
 	if msgs := validation.IsDNS1123Subdomain(src.Name); len(msgs) > 0 {
 		return errors.Errorf("%s.name: %q cannot be the name of a %s", field, src.Name, ref.Kind())
+	}
+	if ref.Secret && src.Name == target { // Each write would be a reason to write again.
+		return errors.Errorf("%s.name: %q is the Secret that this ExternalSecret writes; keep the templates in another", field, src.Name)
 	}
 	if len(src.Items) == 0 {
 		return errors.Errorf("%s.items is empty; name the keys that hold templates", field)
@@ -324,11 +328,16 @@ func (s *shaping) keysAndValues(name, target, text string) error {
 	if m.Kind != yaml.MappingNode {
 		return failed("%s: what it yields is not a YAML mapping of keys to values", name)
 	}
+	lines := make(map[string]int, len(m.Content)/2)
 	for i := 0; i+1 < len(m.Content); i += 2 {
 		k, v := m.Content[i], m.Content[i+1]
 		if k.Kind != yaml.ScalarNode || v.Kind != yaml.ScalarNode {
 			return failed("%s: line %d of what it yields: a key or value is not a string; put values of several lines or with structure into a block with |", name, k.Line)
 		}
+		if line, twice := lines[k.Value]; twice {
+			return failed("%s: line %d of what it yields: the key is already in line %d; yield each key once", name, k.Line, line)
+		}
+		lines[k.Value] = k.Line
 		if err := s.put(fmt.Sprintf("%s: line %d of what it yields", name, k.Line), target, k.Value, []byte(v.Value)); err != nil {
 			return err
 		}

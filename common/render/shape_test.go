@@ -95,6 +95,7 @@ func TestCheckTemplate(t *testing.T) {
 		"OtherType":    {"Any other type is somebody's own matter.", &template{Type: "example.com/any"}, nil},
 		"HelmType":     {"So is one that begins like a refused one.", &template{Type: "kubernetes.io/service-account-token-2"}, nil},
 		"Similar":      {"A domain that only ends like the operator's is another.", &template{Metadata: labels(map[string]string{"undirect-secrets.io/a": "", "direct-secrets.io.example.com/a": ""})}, nil},
+		"SameName":     {"A ConfigMap may have the name of the Secret.", from(v1alpha1.TemplateFrom{ConfigMap: &v1alpha1.TemplateSource{Name: "db", Items: []v1alpha1.TemplateSourceItem{{Key: "k"}}}}), nil},
 		"EmptyLiteral": {"An empty literal is one.", from(literal("", "")), nil},
 
 		"AccountToken":   {"Its token would be made by the cluster.", &template{Type: "kubernetes.io/service-account-token"}, []string{"type: kubernetes.io/service-account-token ", "refused"}},
@@ -125,13 +126,14 @@ func TestCheckTemplate(t *testing.T) {
 		"SecretBadName":  {"Nor is that of a Secret.", from(v1alpha1.TemplateFrom{Secret: &v1alpha1.TemplateSource{Name: "A"}}), []string{`templateFrom[1]: secret.name: "A" cannot be the name of a Secret`}},
 		"ItemsEmpty":     {"Not every key is a template.", source(func(s *v1alpha1.TemplateSource) { s.Items = nil }), []string{"templateFrom[0]: configMap.items is empty; name the keys"}},
 		"SecretItems":    {"Nor is it in a Secret.", from(v1alpha1.TemplateFrom{Secret: &v1alpha1.TemplateSource{Name: "t"}}), []string{"templateFrom[1]: secret.items is empty"}},
+		"OwnTarget":      {"A Secret cannot be made of itself.", from(v1alpha1.TemplateFrom{Secret: &v1alpha1.TemplateSource{Name: "db", Items: []v1alpha1.TemplateSourceItem{{Key: "k"}}}}), []string{`templateFrom[1]: secret.name: "db" is the Secret that this ExternalSecret writes; keep the templates in another`}},
 		"TemplateAs":     {"A later CRD may know more.", source(func(s *v1alpha1.TemplateSource) { s.Items[0].TemplateAs = "Lines" }), []string{"templateFrom[0]: configMap.items[0]: templateAs: Lines is not supported"}},
 		"SecretAs":       {"The field of a Secret is named.", from(secretText("k", "Lines", "")), []string{"templateFrom[1]: secret.items[0]: templateAs: Lines"}},
 		"FirstOfSeveral": {"Of several mistakes the same one is reported each time.", &template{Data: map[string]string{"b/": "", "a/": "", "c/": ""}}, []string{"data[a/]"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			err := checkTemplate(tc.template)
+			err := checkTemplate(tc.template, "db")
 			if len(tc.want) == 0 {
 				if err != nil {
 					t.Errorf("\n%s\ncheckTemplate(): %v", tc.reason, err)
@@ -180,7 +182,7 @@ func shapedOf(out Output) shaped {
 var textsForTest = Texts{
 	{Name: "t"}: {
 		"one": "map {{ .user }}", "many": "one: map\ntwo: {{ .user }}\n", "list": "[a, b]", "example.com_a": "{{ .user }}", "hidden": canary + "{{",
-		"a b": canary, "keys": "{{ .password }}: x",
+		"a b": canary, "keys": "{{ .password }}: x", "twice": `{1: a, "1": b}`,
 	},
 	{Secret: true, Name: "t"}: {"one": "secret {{ .user }}", "hidden": canary + "{{ .nope }}"},
 }
@@ -301,6 +303,9 @@ func TestRenderTemplateErrors(t *testing.T) {
 		"MergeKey":    {"So they cannot be merged.", yields("<<: {a: b}"), []string{lit + "line 1 of what it yields: "}},
 		"ComplexKey":  {"A key has no structure.", yields("? [{{ .password }}]\n: b"), []string{lit + "line 1 of what it yields: "}},
 
+		"Twice":      {"Which of two values of a key counts, would be chance.", yields("{{ .user }}: a\nb: {{ .password }}\nann: c"), []string{lit + "line 3 of what it yields: the key is already in line 1; yield each key once"}},
+		"TwiceSpelt": {"However it is spelt.", from(configMap("twice", "KeysAndValues", "Labels")), []string{at + `templateFrom[0] ConfigMap "t" key "twice": line 1 of what it yields: the key is already in line 1`}},
+
 		"YieldedKey":        {"A key that is yielded may be a value.", yields("a: b\n\"{{ .password }}/\": c"), []string{lit + "line 2 of what it yields: the key cannot be a key of a Secret"}},
 		"YieldedEmpty":      {"It is not empty.", yields("'': {{ .password }}"), []string{lit + "line 1 of what it yields: the key cannot be a key of a Secret"}},
 		"YieldedLabel":      {"A label has a name.", from(literal("'{{ .password }} x': c", "Labels")), []string{lit + "line 1 of what it yields: the key cannot be a label or annotation"}},
@@ -358,6 +363,9 @@ func TestShape(t *testing.T) {
 		"DeleteSome":     {"What is left is rendered.", target{Template: &v1alpha1.Template{Data: good}, DeletionPolicy: "Delete"}, left, want{Data: map[string]string{"k": "ann"}}},
 		"DeleteSomeFail": {"A template that needs what is gone fails.", target{Template: &v1alpha1.Template{Data: fails}, DeletionPolicy: "Delete"}, left, want{Says: "Template: "}},
 		"MergeGone":      {"Under Merge the keys go, whatever the template says.", target{Template: &v1alpha1.Template{Data: fails}, DeletionPolicy: "Merge"}, none, want{}},
+		"MergeTyped":     {"A Secret of a type that needs keys cannot lose all of them.", target{Template: &v1alpha1.Template{Type: "kubernetes.io/tls", Data: static}, DeletionPolicy: "Merge"}, none, want{Says: "Invalid: all values are gone, and a Secret of type kubernetes.io/tls cannot be emptied, as spec.target.deletionPolicy: Merge asks; use deletionPolicy: Delete or Retain"}},
+		"MergeTypedFree": {"One of another type can.", target{Template: &v1alpha1.Template{Type: "example.com/any", Data: static}, DeletionPolicy: "Merge"}, none, want{}},
+		"MergeTypedPart": {"Under creationPolicy Merge others give the rest.", target{Template: &v1alpha1.Template{Type: "kubernetes.io/tls", Data: static}, DeletionPolicy: "Merge", CreationPolicy: "Merge"}, none, want{}},
 		"MergeSome":      {"What is left is rendered.", target{Template: &v1alpha1.Template{Data: good}, DeletionPolicy: "Merge"}, left, want{Data: map[string]string{"k": "ann"}}},
 		"MergeOptional":  {"Nothing is gone if all was optional; then it runs.", target{Template: &v1alpha1.Template{Data: static}, DeletionPolicy: "Merge"}, optional, want{Data: static}},
 

@@ -16,7 +16,13 @@ type Budget struct {
 
 // NewBudget returns the budget of one Secret: a million steps and 64 MiB. A step is roughly one
 // part of an action, or 256 bytes that a plain text function reads.
-func NewBudget() *Budget { return &Budget{steps: defaultSteps, bytes: defaultBytes} }
+func NewBudget() *Budget { return NewBudgetOf(defaultSteps, defaultBytes) }
+
+// NewBudgetOf returns a budget of so many steps and bytes.
+func NewBudgetOf(steps, bytes int) *Budget { return &Budget{steps: steps, bytes: bytes} }
+
+// Spend takes steps from the budget, and reports whether it held them.
+func (b *Budget) Spend(steps int) bool { return b.spend(steps, 0) == nil }
 
 // spend takes steps and bytes from the budget, or fails if it does not hold them. A budget that
 // failed once is empty.

@@ -262,10 +262,13 @@ func checkDict(r *run, args []reflect.Value) error {
 	return nil
 }
 
-// checkSlice measures the indices, because an index that is none is put into an error.
-func checkSlice(_ *run, args []reflect.Value) error {
-	_, err := sizeOf(args[1])
-	return err
+// checkSlice charges for all of the indices, because one that is no number is written into an error.
+func checkSlice(r *run, args []reflect.Value) error {
+	n, err := sizeOf(args[1])
+	if err != nil {
+		return err
+	}
+	return r.budget.spend(n/32, 0)
 }
 
 func checkChunk(r *run, args []reflect.Value) error {

@@ -20,6 +20,8 @@
 //     semverCompare 256 bytes, cut sets of trimAll and trimall 1 KiB. The decimal functions addf,
 //     subf, mulf, divf and add1f take at most 64 numbers.
 //   - fail does not show its message.
+//   - index fails for a key that the data does not hold, unless its value is only looked at: in conditions, and
+//     by default, coalesce, empty, and, or and not.
 //   - b64dec, b32dec, bcrypt, htpasswd, derivePassword and genPrivateKey fail where sprig returns
 //     the text of an error, which would become the secret value.
 //   - Regular expressions have at most 4 KiB and compile to at most 5,000 instructions; what is

@@ -172,7 +172,7 @@ func TestSprigIsKnown(t *testing.T) {
 
 func TestRefusedFunctions(t *testing.T) {
 	e := engine(t)
-	for _, name := range append([]string{"call", hiddenTick, hiddenEnter, hiddenLeave, hiddenMeasure, hiddenRange, hiddenGive, hiddenPass, "include", "tpl", "lookup"}, refused...) {
+	for _, name := range append([]string{"call", hiddenTick, hiddenEnter, hiddenLeave, hiddenMeasure, hiddenRange, hiddenGive, hiddenPass, hiddenKey, "include", "tpl", "lookup"}, refused...) {
 		_, err := e.Execute("t", "\n{{ "+name+` "HOME" }}`, nil, NewBudget())
 		want := `t: line 2: function "` + name + `" not defined`
 		if err == nil || err.Error() != want {
@@ -203,11 +203,53 @@ func TestRegexpAgrees(t *testing.T) {
 			if diff := cmp.Diff(re.ReplaceAllString(text, "<$1$n>"), replaced); diff != "" || err != nil {
 				t.Errorf("regexReplaceAll(%q, %q): %v: -want, +got:\n%s", p, text, err, diff)
 			}
+			replacer, err := NewReplacer(re, NewBudget())
+			if err != nil {
+				t.Fatal(err)
+			}
+			outside, err := replacer.Replace(text, "<$1$n>")
+			if diff := cmp.Diff(re.ReplaceAllString(text, "<$1$n>"), outside); diff != "" || err != nil {
+				t.Errorf("Replace(%q, %q): %v: -want, +got:\n%s", p, text, err, diff)
+			}
 			literal, err := regexReplaceAllLiteral(r, p, text, "<$1>")
 			if diff := cmp.Diff(re.ReplaceAllLiteralString(text, "<$1>"), literal); diff != "" || err != nil {
 				t.Errorf("regexReplaceAllLiteral(%q, %q): %v: -want, +got:\n%s", p, text, err, diff)
 			}
 		}
+	}
+}
+
+// TestIndex asks for keys that may not be there. Where the value is only looked at, that is no mistake.
+func TestIndex(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		text   string
+		want   string
+	}{
+		"There":       {"A key that is there is served in every place.", `{{ index . "my-key" }}{{ "my-key" | index $ }}{{ $k := "my-key" }}{{ index $ $k | upper }}`, "xxX"},
+		"If":          {"A condition asks.", `{{ if index . "nope" }}a{{ else if index . "my-key" }}b{{ end }}`, "b"},
+		"With":        {"So does a with.", `{{ with index . "nope" }}a{{ else }}b{{ end }}`, "b"},
+		"Compared":    {"Also inside a comparison.", `{{ if eq (index . "nope") "a" }}a{{ else }}b{{ end }}`, "b"},
+		"Default":     {"Who has a default knows that the key may be missing.", `{{ index . "nope" | default "b" }}{{ default "c" (index . "nope") }}`, "bc"},
+		"Coalesce":    {"So do those with several.", `{{ coalesce (index . "nope") (index . "my-key") }}{{ or (index . "nope") "b" }}{{ and (index . "nope") "c" }}`, "xb"},
+		"Empty":       {"And those who only ask.", `{{ empty (index . "nope") }}{{ not (index . "nope") }}`, "truetrue"},
+		"Dict":        {"A dict is as it always was.", `{{ index (dict "a" 1) "b" }}{{ $d := dict "a" 1 }}{{ index $d "a" }}`, "<no value>1"},
+		"List":        {"A list, too.", `{{ $l := list 1 2 }}{{ index $l 1 }}{{ index (list (dict "a" 3)) 0 "a" }}`, "23"},
+		"Several":     {"Only the first key is that of the data.", `{{ $d := dict "a" (dict "b" 1) }}{{ index $d "a" "b" }}`, "1"},
+		"Once":        {"A key that differs each time is made once.", `{{ $d := dict }}{{ index $ (ternary "my-key" "nope" (set $d (print (len $d)) 1 | len | eq 1)) }}{{ len $d }}`, "x1"},
+		"InCondition": {"What a body does is no condition.", `{{ if true }}{{ index . "my-key" }}{{ end }}`, "x"},
+	}
+	e := engine(t)
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got, err := e.Execute("t", tc.text, map[string]string{"my-key": "x"}, NewBudget())
+			if err != nil {
+				t.Fatalf("\n%s\nExecute(): %v", tc.reason, err)
+			}
+			if diff := cmp.Diff(tc.want, string(got)); diff != "" {
+				t.Errorf("\n%s\nExecute(%q): -want, +got:\n%s", tc.reason, tc.text, diff)
+			}
+		})
 	}
 }
 

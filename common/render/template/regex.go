@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"regexp/syntax"
 	"unicode/utf8"
+
+	"github.com/direct-secrets/direct-secrets/common/pattern"
 )
 
 const (
@@ -14,6 +16,9 @@ const (
 	maxPattern = 4 << 10
 	// maxProgram is how many instructions a regular expression may compile to.
 	maxProgram = 5_000
+	// classRunes is how many characters of a class cost as much as one more instruction: a large one takes longer
+	// to search.
+	classRunes = 16
 )
 
 // A searcher finds the matches of a regular expression and charges for every character that the
@@ -34,46 +39,46 @@ type searcher struct {
 // errPattern says that a regular expression is malformed.
 var errPattern = &failure{"the regular expression is malformed"}
 
-// newSearcher compiles pattern. The error for a malformed one is errPattern.
-func newSearcher(r *run, pattern string) (*searcher, error) {
-	if len(pattern) > maxPattern {
+// newSearcher compiles expr. The error for a malformed one is errPattern.
+func newSearcher(r *run, expr string) (*searcher, error) {
+	if len(expr) > maxPattern {
 		return nil, &failure{fmt.Sprintf("the regular expression is longer than %d bytes", maxPattern)}
 	}
-	parsed, err := syntax.Parse(pattern, syntax.Perl)
+	parsed, err := syntax.Parse(expr, syntax.Perl)
 	if err != nil {
 		return nil, errPattern
 	}
-	size := programSize(parsed)
+	size := pattern.Size(parsed, classRunes, maxProgram+1)
 	if size > maxProgram {
 		return nil, &failure{"the regular expression is too large; use fewer or smaller repetitions"}
 	}
-	if err := r.budget.spend(10+2*size+len(pattern)/4, 0); err != nil {
+	if err := r.budget.spend(10+2*size+len(expr)/4, 0); err != nil {
 		return nil, err
 	}
-	re, err := regexp.Compile(pattern)
+	re, err := regexp.Compile(expr)
 	if err != nil {
 		return nil, errPattern
 	}
 	return &searcher{run: r, re: re, pattern: parsed.String(), price: 8 + size}, nil
 }
 
-// programSize returns how many instructions re compiles to, at most. It is known before compiling,
-// because (a{1000}){1000} is short and its program is not.
-func programSize(re *syntax.Regexp) int {
-	size := 2
-	for _, sub := range re.Sub {
-		size = min(size+programSize(sub), maxProgram+1)
+// A Replacer replaces the matches of a regular expression within a budget, outside of any template. The
+// methods of regexp take quadratic time for some expressions, and nothing stops them.
+type Replacer struct{ searcher *searcher }
+
+// NewReplacer returns a Replacer for an expression in the syntax of regexp.
+func NewReplacer(re *regexp.Regexp, b *Budget) (*Replacer, error) {
+	parsed, err := syntax.Parse(re.String(), syntax.Perl)
+	if err != nil {
+		return nil, errPattern
 	}
-	switch re.Op {
-	case syntax.OpLiteral:
-		size += len(re.Rune)
-	case syntax.OpCharClass:
-		// A class is one instruction; a large one takes longer to search.
-		size += len(re.Rune) / 16
-	case syntax.OpRepeat:
-		size *= max(re.Min, re.Max, 0) + 1
-	}
-	return min(size, maxProgram+1)
+	size := pattern.Size(parsed, classRunes, maxProgram+1)
+	return &Replacer{&searcher{run: &run{budget: b}, re: re, pattern: parsed.String(), price: 8 + size}}, nil
+}
+
+// Replace does what ReplaceAllString of regexp does. It fails if the budget is spent.
+func (r *Replacer) Replace(text, replacement string) (string, error) {
+	return r.searcher.expand(text, replacement)
 }
 
 // find returns the first match at or after pos like FindStringSubmatchIndex, or nil.
@@ -218,9 +223,7 @@ func regexReplaceAll(r *run, pattern, text, replacement string) (string, error) 
 	if err != nil {
 		return "", err
 	}
-	return s.replace(text, replacement, func(out []byte, loc []int) []byte {
-		return s.re.ExpandString(out, replacement, text, loc)
-	})
+	return s.expand(text, replacement)
 }
 
 func regexReplaceAllLiteral(r *run, pattern, text, replacement string) (string, error) {
@@ -229,6 +232,13 @@ func regexReplaceAllLiteral(r *run, pattern, text, replacement string) (string, 
 		return "", err
 	}
 	return s.replace(text, replacement, func(out []byte, _ []int) []byte { return append(out, replacement...) })
+}
+
+// expand puts for each match the replacement, in which $1 stands for a group.
+func (s *searcher) expand(text, replacement string) (string, error) {
+	return s.replace(text, replacement, func(out []byte, loc []int) []byte {
+		return s.re.ExpandString(out, replacement, text, loc)
+	})
 }
 
 // replace puts for each match what add appends. A single replacement may be long, because it

@@ -43,6 +43,8 @@ type rewriter struct {
 	data bool
 	// called says that a template is called by another or by itself.
 	called bool
+	// asking says that a value is only looked at, as in the condition of an if: that it is empty is no mistake.
+	asking bool
 	// hide are the hidden functions that were put in.
 	hide   map[string]bool
 	failed *Error
@@ -160,7 +162,10 @@ func (rw *rewriter) small(p *parse.PipeNode) bool {
 }
 
 func (rw *rewriter) branch(b *parse.BranchNode, depth int) int {
-	return rw.pipe(b.Pipe, depth) + rw.list(b.List, depth+1) + rw.list(b.ElseList, depth+1)
+	rw.asking = true
+	steps := rw.pipe(b.Pipe, depth)
+	rw.asking = false
+	return steps + rw.list(b.List, depth+1) + rw.list(b.ElseList, depth+1)
 }
 
 // pipe rewrites a pipeline.
@@ -176,15 +181,23 @@ func (rw *rewriter) pipe(p *parse.PipeNode, depth int) int {
 		rw.fail(p.Pos, "it declares more than %d variables", maxVariables)
 	}
 	steps := rw.variable() * len(p.Decl)
+	asking := rw.asking
 	for i := 0; i < len(p.Cmds); i++ {
 		c := p.Cmds[i]
+		rw.asking = asking || asks(c) || (i+1 < len(p.Cmds) && asks(p.Cmds[i+1]))
+		data := rw.indexed(c)
 		steps += rw.command(c, i > 0, depth)
 		if guard := guardOf(c.Args[0]); i > 0 && guard != "" {
-			p.Cmds = slices.Insert(p.Cmds, i, rw.call(guard, c.Pos))
+			passed := rw.call(guard, c.Pos)
+			if data != nil && len(c.Args) == 2 {
+				passed = rw.lookup(data)
+			}
+			p.Cmds = slices.Insert(p.Cmds, i, passed)
 			i++
 			steps++
 		}
 	}
+	rw.asking = asking
 	return steps
 }
 
@@ -205,11 +218,53 @@ func (rw *rewriter) command(c *parse.CommandNode, piped bool, depth int) int {
 		rw.arguments(id, given)
 	}
 	if guard := guardOf(c.Args[0]); guard != "" {
+		data := rw.indexed(c)
 		for i, a := range c.Args[1:] {
+			if data != nil && i == 1 {
+				key := rw.lookup(data)
+				key.Args = append(key.Args, a)
+				c.Args[i+1] = argument(key)
+				continue
+			}
 			c.Args[i+1] = rw.guarded(guard, a)
 		}
 	}
 	return steps
+}
+
+// asks reports whether a command calls a function for which an empty value is as good as another.
+func asks(c *parse.CommandNode) bool {
+	id, ok := c.Args[0].(*parse.IdentifierNode)
+	return ok && slices.Contains([]string{"default", "empty", "coalesce", "and", "or", "not"}, id.Ident)
+}
+
+// indexed returns what a call of index looks into, if that is the dot or a variable, which may be the data, and
+// its result is not only looked at.
+func (rw *rewriter) indexed(c *parse.CommandNode) parse.Node {
+	if id, ok := c.Args[0].(*parse.IdentifierNode); !ok || id.Ident != "index" || rw.asking || len(c.Args) < 2 {
+		return nil
+	}
+	switch n := c.Args[1].(type) {
+	case *parse.DotNode:
+		return n
+	case *parse.VariableNode:
+		if len(n.Ident) == 1 {
+			return n
+		}
+	}
+	return nil
+}
+
+// lookup returns a command that lets through the keys that the data holds.
+func (rw *rewriter) lookup(data parse.Node) *parse.CommandNode {
+	c := rw.call(hiddenKey, data.Position())
+	c.Args = append(c.Args, data.Copy())
+	return c
+}
+
+// argument returns a command as an argument of another.
+func argument(c *parse.CommandNode) *parse.PipeNode {
+	return &parse.PipeNode{NodeType: parse.NodePipe, Pos: c.Pos, Cmds: []*parse.CommandNode{c}}
 }
 
 // operand rewrites what is in an argument and returns the steps that it takes.
@@ -277,7 +332,7 @@ func (rw *rewriter) guarded(guard string, n parse.Node) parse.Node {
 	}
 	c := rw.call(guard, n.Position())
 	c.Args = append(c.Args, n)
-	return &parse.PipeNode{NodeType: parse.NodePipe, Pos: n.Position(), Cmds: []*parse.CommandNode{c}}
+	return argument(c)
 }
 
 // hidden returns an action that calls a hidden function.
@@ -286,7 +341,7 @@ func (rw *rewriter) hidden(name string, pos parse.Pos, args ...int) *parse.Actio
 	for _, n := range args {
 		c.Args = append(c.Args, &parse.NumberNode{NodeType: parse.NodeNumber, Pos: pos, IsInt: true, Int64: int64(n), Text: strconv.Itoa(n)})
 	}
-	return &parse.ActionNode{NodeType: parse.NodeAction, Pos: pos, Pipe: &parse.PipeNode{NodeType: parse.NodePipe, Pos: pos, Cmds: []*parse.CommandNode{c}}}
+	return &parse.ActionNode{NodeType: parse.NodeAction, Pos: pos, Pipe: argument(c)}
 }
 
 // call returns a command that calls a hidden function.

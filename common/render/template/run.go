@@ -57,6 +57,7 @@ const (
 	hiddenRange   = "_range"
 	hiddenGive    = "_give"
 	hiddenPass    = "_pass"
+	hiddenKey     = "_key"
 )
 
 // hidden returns the hidden function of that name.
@@ -74,6 +75,8 @@ func (r *run) hidden(name string) any {
 		return r.give
 	case hiddenPass:
 		return r.pass
+	case hiddenKey:
+		return r.key
 	}
 	return r.measure
 }
@@ -128,4 +131,17 @@ func (r *run) give(v any) (any, error) {
 // pass charges for an argument of index.
 func (r *run) pass(v any) (any, error) {
 	return v, r.budget.spend(1+lengthOf(reflect.ValueOf(v))/64, 0)
+}
+
+// key is around the first key that index is given, and charges for it. index itself yields nothing for a key that
+// the data does not hold, which would become the secret value.
+func (r *run) key(data, v any) (any, error) {
+	if values, ok := data.(map[string]string); ok {
+		if key, ok := v.(string); ok {
+			if _, ok := values[key]; !ok {
+				return nil, &failure{`function "index": there is no such key`}
+			}
+		}
+	}
+	return r.pass(v)
 }
