@@ -1,25 +1,28 @@
 #!/usr/bin/env bash
-# Runs every fuzz target below the folders given for FUZZTIME each (default 30s), and fails on the first
-# input that one of them finds.
+# Runs every fuzz target below the folders given for FUZZTIME each (default 30s), one on each core, and
+# fails if one of them finds an input.
 set -euo pipefail
 
-log=$(mktemp)
-trap 'rm -f "$log"' EXIT
-
-while IFS=: read -r file line; do
-	target=${line#func }
-	target=${target%%(*}
-	echo "== $(dirname "$file") $target"
-	if (cd "$(dirname "$file")" && go test -run '^$' -fuzz "^$target\$" -fuzztime "${FUZZTIME:-30s}" -fuzzminimizetime 50x .) >"$log" 2>&1; then
-		tail -n 2 "$log"
-		continue
+# fuzz runs one target and prints how it ended.
+fuzz() {
+	file=$1 target=$2 log=$(mktemp)
+	trap 'rm -f "$log"' EXIT
+	if (cd "$(dirname "$file")" && go test -run '^$' -fuzz "^$target\$" -fuzztime "${FUZZTIME:-30s}" -fuzzminimizetime 50x -parallel 1 .) >"$log" 2>&1; then
+		echo "== $(dirname "$file") $target: $(grep '^fuzz: elapsed' "$log" | tail -n 1)"
+		return
 	fi
 	# At times the fuzzer takes the end of its own time for a failure. One that found something has
 	# written its input down.
 	if grep -q 'context deadline exceeded' "$log" && ! grep -q 'Failing input written' "$log"; then
-		echo "ended with its time"
-		continue
+		echo "== $(dirname "$file") $target: ended with its time"
+		return
 	fi
+	echo "== $(dirname "$file") $target"
 	cat "$log"
-	exit 1
-done < <(grep -rE --include='*_test.go' '^func Fuzz[A-Za-z]+\(' "$@")
+	return 1
+}
+export -f fuzz
+
+grep -rE --include='*_test.go' '^func Fuzz[A-Za-z]+\(' "$@" |
+	sed -E 's/^([^:]+):func (Fuzz[A-Za-z]+)\(.*/\1 \2/' |
+	xargs -P "$(nproc)" -L 1 bash -euo pipefail -c 'fuzz "$@"' fuzz

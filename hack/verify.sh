@@ -54,6 +54,10 @@ uses testimports github.com/google/go-cmp/cmp
 uses imports github.com/aws/aws-sdk-go-v2
 if [[ -d provider-vault ]]; then uses imports github.com/hashicorp/vault/api; fi
 
+echo "== a new provider"
+{ hack/new-provider.sh acme AcmeVault "$work" && go -C "$work/provider-acme" test ./...; } >"$work/new" 2>&1 ||
+	{ cat "$work/new"; fail "what \`make new-provider\` lays out does not pass its tests"; }
+
 echo "== sizes"
 # within checks that what $1 measures, $2, is at most $3 of the unit $4.
 within() {

@@ -6,6 +6,7 @@ package connection
 import (
 	"context"
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -20,17 +21,22 @@ import (
 type Pool struct {
 	client  client.Client
 	watches *watch.Watches
-	ambient credentials.Ambient
+	rules   credentials.Rules
 	opts    fetch.Options
-	changed func(store.Kind, types.NamespacedName)
+	changed func(k store.Kind, s types.NamespacedName, beside string)
 
 	mu   sync.Mutex
-	open map[types.UID]*connection
+	open map[types.UID]map[string]*connection
 }
+
+// unused is how long the connection of one namespace to a store with authenticationScope
+// ManifestNamespace is kept without being asked for.
+const unused = 30 * time.Minute
 
 // connection is also the owner of the watches of its credentials.
 type connection struct {
 	generation int64
+	asked      time.Time
 	loader     *fetch.Loader
 	// read holds the Secrets that it has looked up.
 	read map[types.NamespacedName]bool
@@ -38,29 +44,39 @@ type connection struct {
 
 // NewPool returns an empty pool. changed is called when a credential of a store has changed, after
 // its connection was dropped.
-func NewPool(c client.Client, w *watch.Watches, a credentials.Ambient, o fetch.Options, changed func(store.Kind, types.NamespacedName)) *Pool {
+func NewPool(c client.Client, w *watch.Watches, r credentials.Rules, o fetch.Options, changed func(k store.Kind, s types.NamespacedName, beside string)) *Pool {
 	o.Busy = &fetch.Busy{}
-	return &Pool{client: c, watches: w, ambient: a, opts: o, changed: changed, open: map[types.UID]*connection{}}
+	return &Pool{client: c, watches: w, rules: r, opts: o, changed: changed, open: map[types.UID]map[string]*connection{}}
 }
 
-// Loader returns the Loader of a store at its present generation.
-func (p *Pool) Loader(k store.Kind, s store.Object) *fetch.Loader {
+// Loader returns the Loader of a store at its present generation. beside is the namespace in which its
+// credentials are looked up, if that is the one of the object that refers to it; empty otherwise.
+func (p *Pool) Loader(k store.Kind, s store.Object, beside string) *fetch.Loader {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	c := p.open[s.GetUID()]
+	now := time.Now()
+	c := p.open[s.GetUID()][beside]
 	if c != nil && c.generation == s.GetGeneration() {
+		c.asked = now
 		return c.loader
 	}
-	p.dropLocked(s.GetUID())
+	for ns, o := range p.open[s.GetUID()] {
+		if o.generation != s.GetGeneration() || now.Sub(o.asked) > unused {
+			p.closeLocked(s.GetUID(), ns)
+		}
+	}
 	s, ok := s.DeepCopyObject().(store.Object)
 	if !ok {
 		panic("a deep copy of a store is not a store")
 	}
-	c = &connection{generation: s.GetGeneration(), read: map[types.NamespacedName]bool{}}
+	c = &connection{generation: s.GetGeneration(), asked: now, read: map[types.NamespacedName]bool{}}
 	c.loader = fetch.NewLoader(k.GoName(), func(ctx context.Context) (store.Client, error) {
-		return k.Connect(ctx, s, p.credentials(k, s, c))
+		return k.Connect(ctx, s, p.credentials(k, s, beside, c))
 	}, p.opts)
-	p.open[s.GetUID()] = c
+	if p.open[s.GetUID()] == nil {
+		p.open[s.GetUID()] = map[string]*connection{}
+	}
+	p.open[s.GetUID()][beside] = c
 	return c.loader
 }
 
@@ -71,45 +87,49 @@ func (p *Pool) WatchQueue(queued func() int, workers int) { p.opts.Busy.Watch(qu
 func (p *Pool) Drop(uid types.UID) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.dropLocked(uid)
+	for ns := range p.open[uid] {
+		p.closeLocked(uid, ns)
+	}
 }
 
-func (p *Pool) dropLocked(uid types.UID) {
-	c := p.open[uid]
-	if c == nil {
-		return
-	}
+func (p *Pool) closeLocked(uid types.UID, beside string) {
+	c := p.open[uid][beside]
 	c.loader.Retire()
 	p.watches.Remove(c)
-	delete(p.open, uid)
+	if delete(p.open[uid], beside); len(p.open[uid]) == 0 {
+		delete(p.open, uid)
+	}
 }
 
-func (p *Pool) credentials(k store.Kind, s store.Object, c *connection) store.Credentials {
-	f := credentials.Fence{Cluster: k.Cluster, Namespace: s.GetNamespace(), Ambient: p.ambient}
+func (p *Pool) credentials(k store.Kind, s store.Object, beside string, c *connection) store.Credentials {
+	f := credentials.Fence{Cluster: k.Cluster, Namespace: s.GetNamespace(), Rules: p.rules}
+	if k.Cluster {
+		f.Namespace = beside
+	}
 	return credentials.NewReader(p.client, f, func(secret types.NamespacedName, resourceVersion string) {
-		p.watch(k, s, c, secret, resourceVersion)
+		p.watch(k, s, beside, c, secret, resourceVersion)
 	})
 }
 
 // watch observes a credential for as long as the connection is in use. One that was dropped while it
 // was made has nobody who would end the watch. What counts is the first reading of a Secret: if a
 // second one, for another key, found it changed, the two do not belong together.
-func (p *Pool) watch(k store.Kind, s store.Object, c *connection, secret types.NamespacedName, resourceVersion string) {
+func (p *Pool) watch(k store.Kind, s store.Object, beside string, c *connection, secret types.NamespacedName, resourceVersion string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.open[s.GetUID()] != c || c.read[secret] {
+	if p.open[s.GetUID()][beside] != c || c.read[secret] {
 		return
 	}
 	c.read[secret] = true
 	p.watches.Add(watch.SecretRef(secret.Namespace, secret.Name), c, resourceVersion, func() {
 		p.mu.Lock()
-		current := p.open[s.GetUID()] == c
+		current := p.open[s.GetUID()][beside] == c
 		if current {
-			p.dropLocked(s.GetUID())
+			p.closeLocked(s.GetUID(), beside)
 		}
 		p.mu.Unlock()
 		if current {
-			p.changed(k, client.ObjectKeyFromObject(s))
+			p.changed(k, client.ObjectKeyFromObject(s), beside)
 		}
 	})
 }

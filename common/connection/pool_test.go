@@ -98,7 +98,7 @@ func newEnv(t *testing.T) *env {
 		t.Fatal(err)
 	}
 	e.watches = watch.New(m)
-	e.pool = connection.NewPool(api, e.watches, credentials.AmbientCluster, fetch.Options{}, func(_ store.Kind, key types.NamespacedName) {
+	e.pool = connection.NewPool(api, e.watches, credentials.Rules{Ambient: credentials.AmbientCluster}, fetch.Options{}, func(_ store.Kind, key types.NamespacedName, _ string) {
 		e.onChanged()
 		e.changed <- key
 	})
@@ -197,7 +197,7 @@ func TestOneConnectUnderConcurrentDemand(t *testing.T) {
 	for i := range 50 {
 		key := fmt.Sprint(i)
 		e.backend.Put(key, []byte(key))
-		wg.Go(func() { e.wantRead(e.pool.Loader(e.kind, e.store(1)), key, key) })
+		wg.Go(func() { e.wantRead(e.pool.Loader(e.kind, e.store(1), ""), key, key) })
 	}
 	e.wantCalls(1, fake.CallConnect)
 	remove()
@@ -224,10 +224,10 @@ func TestClientsAreKept(t *testing.T) {
 		{"A later read of it, too, whatever else of it changed.", func() *fakev1.FakeStore { s := e.store(1); s.ResourceVersion = "2"; return s }(), true},
 		{"Another store has another.", other, false},
 	}
-	l := e.pool.Loader(e.kind, first)
+	l := e.pool.Loader(e.kind, first, "")
 	e.wantRead(l, "a", "1")
 	for _, tc := range cases {
-		got := e.pool.Loader(e.kind, tc.store)
+		got := e.pool.Loader(e.kind, tc.store, "")
 		e.wantRead(got, "a", "1")
 		if (got == l) != tc.same {
 			t.Errorf("\n%s\nsame Loader: got %v, want %v", tc.reason, got == l, tc.same)
@@ -244,7 +244,7 @@ func TestStoreIsCopied(t *testing.T) {
 	e := newEnv(t)
 	e.backend.Put("a", []byte("1"))
 	s := e.store(1)
-	l := e.pool.Loader(e.kind, s)
+	l := e.pool.Loader(e.kind, s, "")
 	s.Spec.Backend = "none"
 	e.wantRead(l, "a", "1")
 }
@@ -260,7 +260,7 @@ func TestReplaced(t *testing.T) {
 		"Spec": {
 			reason: "A change of the spec makes a new client.",
 			store:  (*env).store,
-			move:   func(e *env) { e.pool.Loader(e.kind, e.store(2)) },
+			move:   func(e *env) { e.pool.Loader(e.kind, e.store(2), "") },
 			next:   2,
 		},
 		"Credential": {
@@ -295,7 +295,7 @@ func TestReplaced(t *testing.T) {
 			e.password("first")
 			e.backend.Put("a", []byte("1"))
 			e.backend.Put("slow", []byte("2"))
-			old := e.pool.Loader(e.kind, tc.store(e, 1))
+			old := e.pool.Loader(e.kind, tc.store(e, 1), "")
 			e.wantRead(old, "a", "1")
 			remove := e.backend.Inject(fake.Fault{Key: "slow", Hang: true})
 			reads := e.backend.Reads()
@@ -304,13 +304,13 @@ func TestReplaced(t *testing.T) {
 				t.Fatal(err)
 			}
 			e.onChanged = func() {
-				if e.pool.Loader(e.kind, tc.store(e, tc.next)) == old {
+				if e.pool.Loader(e.kind, tc.store(e, tc.next), "") == old {
 					t.Errorf("\n%s\nthe change was told before the old client went", tc.reason)
 				}
 			}
 
 			tc.move(e)
-			fresh := e.pool.Loader(e.kind, tc.store(e, tc.next))
+			fresh := e.pool.Loader(e.kind, tc.store(e, tc.next), "")
 			if fresh == old {
 				t.Errorf("\n%s\nthe Loader is still the old one", tc.reason)
 			}
@@ -336,32 +336,32 @@ func TestNewCredentialIsUsed(t *testing.T) {
 	e.backend.Put("a", []byte("1"))
 	e.backend.SetPassword("second")
 	e.password("first")
-	if _, err := e.asks(e.pool.Loader(e.kind, e.storeWithPassword(1)), "a")(); store.ClassOf(err) != store.Denied {
+	if _, err := e.asks(e.pool.Loader(e.kind, e.storeWithPassword(1), ""), "a")(); store.ClassOf(err) != store.Denied {
 		t.Fatalf("with the wrong password: %v", err)
 	}
 	e.password("second")
 	e.wantChanged()
-	e.wantRead(e.pool.Loader(e.kind, e.storeWithPassword(1)), "a", "1")
+	e.wantRead(e.pool.Loader(e.kind, e.storeWithPassword(1), ""), "a", "1")
 }
 
 // A credential that comes late is awaited.
 func TestMissingCredential(t *testing.T) {
 	e := newEnv(t)
 	e.backend.Put("a", []byte("1"))
-	_, err := e.asks(e.pool.Loader(e.kind, e.storeWithPassword(1)), "a")()
+	_, err := e.asks(e.pool.Loader(e.kind, e.storeWithPassword(1), ""), "a")()
 	if store.ClassOf(err) != store.Invalid || !strings.Contains(err.Error(), "does not exist") {
 		t.Fatalf("without the Secret: %v", err)
 	}
 	e.password("any")
 	e.wantChanged()
-	e.wantRead(e.pool.Loader(e.kind, e.storeWithPassword(1)), "a", "1")
+	e.wantRead(e.pool.Loader(e.kind, e.storeWithPassword(1), ""), "a", "1")
 }
 
 func TestDropEndsTheWatches(t *testing.T) {
 	e := newEnv(t)
 	e.password("any")
 	e.backend.Put("a", []byte("1"))
-	e.wantRead(e.pool.Loader(e.kind, e.storeWithPassword(1)), "a", "1")
+	e.wantRead(e.pool.Loader(e.kind, e.storeWithPassword(1), ""), "a", "1")
 	if n := e.watches.Len(); n != 1 {
 		t.Errorf("%d watches, want 1", n)
 	}
@@ -378,8 +378,8 @@ func TestNewSpecEndsTheWatches(t *testing.T) {
 	e := newEnv(t)
 	e.password("any")
 	e.backend.Put("a", []byte("1"))
-	e.wantRead(e.pool.Loader(e.kind, e.storeWithPassword(1)), "a", "1")
-	e.wantRead(e.pool.Loader(e.kind, e.store(2)), "a", "1")
+	e.wantRead(e.pool.Loader(e.kind, e.storeWithPassword(1), ""), "a", "1")
+	e.wantRead(e.pool.Loader(e.kind, e.store(2), ""), "a", "1")
 	if n := e.watches.Len(); n != 0 {
 		t.Errorf("%d watches, want none", n)
 	}
@@ -394,7 +394,7 @@ func TestLateConnect(t *testing.T) {
 	}{
 		"Dropped": {"The store is gone.", func(e *env) { e.pool.Drop(types.UID(e.ns)) }},
 		"Replaced": {"The store has another spec, without a credential.", func(e *env) {
-			e.wantRead(e.pool.Loader(e.kind, e.store(2)), "a", "1")
+			e.wantRead(e.pool.Loader(e.kind, e.store(2), ""), "a", "1")
 		}},
 	}
 	for name, tc := range cases {
@@ -408,7 +408,7 @@ func TestLateConnect(t *testing.T) {
 				<-release
 				return e.server.ConnectFakeStore(ctx, s, c)
 			}))
-			late := e.asks(e.pool.Loader(slow, e.storeWithPassword(1)), "a")
+			late := e.asks(e.pool.Loader(slow, e.storeWithPassword(1), ""), "a")
 			<-begun
 			tc.move(e)
 			close(release)
@@ -436,12 +436,12 @@ func TestCredentialChangesWhileConnecting(t *testing.T) {
 		e.password("second")
 		return e.server.ConnectFakeStore(ctx, s, c)
 	}))
-	old := e.pool.Loader(torn, e.storeWithPassword(1))
+	old := e.pool.Loader(torn, e.storeWithPassword(1), "")
 	e.gate.Lock()
 	e.wantRead(old, "a", "1")
 	e.gate.Unlock()
 	e.wantChanged()
-	if e.pool.Loader(e.kind, e.storeWithPassword(1)) == old {
+	if e.pool.Loader(e.kind, e.storeWithPassword(1), "") == old {
 		t.Error("the Loader is still the old one")
 	}
 }

@@ -33,12 +33,21 @@ const tokenSeconds = 600
 
 // A Fence says where a store may read.
 type Fence struct {
-	// Cluster is true for a store of a cluster Kind: it names namespaces itself.
+	// Cluster is true for a store of a cluster Kind.
 	Cluster bool
-	// Namespace of a namespaced store.
+	// Namespace to read in: that of a namespaced store, or of the object that refers to a store with
+	// authenticationScope ManifestNamespace. Empty for one whose references name namespaces.
 	Namespace string
-	// Ambient is the operator's rule for stores without auth.
+	// Rules of the operator.
+	Rules
+}
+
+// Rules are what an operator lets all stores do.
+type Rules struct {
+	// Ambient is for stores without auth.
 	Ambient Ambient
+	// PlainHTTP allows addresses without TLS.
+	PlainHTTP bool
 }
 
 // A Reader implements store.Credentials.
@@ -118,19 +127,24 @@ func (r *Reader) Ambient() error {
 	return store.NewError(store.Invalid, "auth is not set, and the operator runs with --ambient-credentials=none; set auth")
 }
 
+// PlainHTTPAllowed implements store.PlainHTTPAllower.
+func (r *Reader) PlainHTTPAllowed() bool { return r.fence.PlainHTTP }
+
 // namespace returns where to read, and an error for what is outside the fence or is no name at all.
 func (r *Reader) namespace(named, what, name string) (string, error) {
 	switch {
 	case len(validation.IsDNS1123Subdomain(name)) > 0:
 		return "", store.NewError(store.Invalid, "auth: %s name %q is not valid; correct the reference", what, name)
+	case r.fence.Cluster && r.fence.Namespace != "" && named != "":
+		return "", store.NewError(store.Invalid, "auth: %s %s must not name a namespace with authenticationScope ManifestNamespace; remove the namespace", what, name)
+	case r.fence.Namespace != "" && named == "":
+		return r.fence.Namespace, nil
 	case r.fence.Cluster && named == "":
 		return "", store.NewError(store.Invalid, "auth: %s %s needs a namespace on a cluster Kind; set namespace", what, name)
 	case r.fence.Cluster && len(validation.IsDNS1123Label(named)) > 0:
 		return "", store.NewError(store.Invalid, "auth: the namespace %q of %s %s is not valid; correct the reference", named, what, name)
 	case r.fence.Cluster:
 		return named, nil
-	case named != "":
-		return "", store.NewError(store.Invalid, "auth: %s %s must not name a namespace: a namespaced store reads only beside itself; remove the namespace", what, name)
 	}
-	return r.fence.Namespace, nil
+	return "", store.NewError(store.Invalid, "auth: %s %s must not name a namespace: a namespaced store reads only beside itself; remove the namespace", what, name)
 }

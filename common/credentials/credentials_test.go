@@ -449,7 +449,7 @@ func TestAmbient(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			r := credentials.NewReader(nil, credentials.Fence{Cluster: tc.cluster, Ambient: tc.ambient}, nil)
+			r := credentials.NewReader(nil, credentials.Fence{Cluster: tc.cluster, Rules: credentials.Rules{Ambient: tc.ambient}}, nil)
 			tc.want.compare(t, tc.reason, "", r.Ambient())
 		})
 	}

@@ -28,6 +28,7 @@ type Flags struct {
 
 	DefaultCleanupPolicy string
 	Ambient              string
+	AllowPlainHTTP       bool
 	ProviderTimeout      time.Duration
 }
 
@@ -46,6 +47,8 @@ func (f *Flags) Bind(fs *flag.FlagSet) {
 		"cleanupPolicy of ExternalSecrets that leave it unset: OnDelete or Never.")
 	fs.StringVar(&f.Ambient, "ambient-credentials", string(credentials.AmbientCluster),
 		"Stores without auth that may use the operator's own cloud identity: cluster, all or none.")
+	fs.BoolVar(&f.AllowPlainHTTP, "allow-plain-http", false,
+		"Let stores talk to providers without TLS. Credentials and secrets can then be read on the way.")
 	fs.DurationVar(&f.ProviderTimeout, "provider-timeout", 30*time.Second, "Deadline of one call to a provider, its retries included.")
 }
 

@@ -228,11 +228,17 @@ func (o *Operator) setup(mgr manager.Manager) error {
 	if err != nil {
 		return errors.Wrap(err, "cannot make a metadata client")
 	}
-	changed := &storestatus.Changed{}
+	changed, credentialsBeside := &storestatus.Changed{}, &externalsecret.Credentials{}
 	watches := watch.New(meta)
-	pool := connection.NewPool(live, watches, credentials.Ambient(o.flags.Ambient),
+	pool := connection.NewPool(live, watches, credentials.Rules{Ambient: credentials.Ambient(o.flags.Ambient), PlainHTTP: o.flags.AllowPlainHTTP},
 		fetch.Options{CallTimeout: o.flags.ProviderTimeout},
-		func(k store.Kind, key types.NamespacedName) { changed.Notify(k, key) })
+		func(k store.Kind, key types.NamespacedName, beside string) {
+			if beside != "" {
+				credentialsBeside.Changed(k, key, beside)
+				return
+			}
+			changed.Notify(k, key)
+		})
 
 	if err := storestatus.Setup(mgr, live, pool, storestatus.Options{
 		Kinds:           o.kinds,
@@ -247,6 +253,8 @@ func (o *Operator) setup(mgr manager.Manager) error {
 		Module:               o.group,
 		Kinds:                o.kinds,
 		Concurrency:          o.flags.Concurrency,
+		Credentials:          credentialsBeside,
+		Suspect:              changed.Suspect,
 		ControllerClass:      o.flags.ControllerClass,
 		Namespaced:           len(o.flags.namespaces()) > 0,
 		DefaultCleanupPolicy: v1alpha1.CleanupPolicy(o.flags.DefaultCleanupPolicy),

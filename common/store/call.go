@@ -143,6 +143,11 @@ func Check(ctx context.Context, kind string, c Client) error {
 	}
 	done := observe(kind, "Check")
 	_, err := guard("checking", func() (struct{}, error) { return struct{}{}, ch.Check(ctx) })
+	var w Warnings
+	if errors.As(err, &w) {
+		done(nil)
+		return err
+	}
 	done(err)
 	return err
 }

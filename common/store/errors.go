@@ -4,6 +4,7 @@ import (
 	"context"
 	stderrors "errors"
 	"net"
+	"strings"
 	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
@@ -41,6 +42,13 @@ type Error struct {
 
 // Error returns the message; the class is not part of it.
 func (e *Error) Error() string { return e.Message }
+
+// Warnings are what Check returns of a store that works, but that a person should look at nonetheless:
+// they become events. Like the message of an Error they hold no value and no credential.
+type Warnings []string
+
+// Error implements error.
+func (w Warnings) Error() string { return strings.Join(w, "; ") }
 
 // NewError returns an Error with a formatted message.
 func NewError(c Class, format string, args ...any) *Error {

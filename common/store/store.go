@@ -102,7 +102,8 @@ type Checker interface {
 	Client
 
 	// Check calls the provider in the cheapest way that proves address and credentials. Denied
-	// means that the login failed, not that a permission for single secrets is missing.
+	// means that the login failed, not that a permission for single secrets is missing; Warnings
+	// that all is well but for what they say.
 	Check(ctx context.Context) error
 }
 

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
@@ -52,6 +53,10 @@ type Options struct {
 	Concurrency int
 	// ControllerClass is the class of stores that this operator serves.
 	ControllerClass string
+	// Credentials brings the news that credentials beside objects have changed.
+	Credentials *Credentials
+	// Suspect is told of a store that refuses a read. Default: nobody.
+	Suspect func(k store.Kind, s types.NamespacedName)
 	// Namespaced is true for an operator that serves chosen namespaces only: it has no right to
 	// read cluster Kinds.
 	Namespaced bool
@@ -71,6 +76,9 @@ func Setup(mgr manager.Manager, live client.Client, pool *connection.Pool, watch
 	}
 	if o.Random == nil {
 		o.Random = rand.Float64
+	}
+	if o.Suspect == nil {
+		o.Suspect = func(store.Kind, types.NamespacedName) {}
 	}
 	if o.Now == nil {
 		o.Now = time.Now
@@ -120,7 +128,24 @@ func Setup(mgr manager.Manager, live client.Client, pool *connection.Pool, watch
 	r.enqueueAfter = func(key types.NamespacedName, priority int, after time.Duration) {
 		q.AddWithOpts(priorityqueue.AddOpts{Priority: &priority, After: after}, reconcile.Request{NamespacedName: key})
 	}
+	if o.Credentials != nil {
+		changed := r.credentialChanged
+		o.Credentials.told.Store(&changed)
+	}
 	return r.watch(c, mgr)
+}
+
+// Credentials carries the news of credentials that were looked up beside objects, as
+// authenticationScope ManifestNamespace asks, from the connection pool to the loop.
+type Credentials struct {
+	told atomic.Pointer[func(k store.Kind, s types.NamespacedName, namespace string)]
+}
+
+// Changed says that the credentials of a store have changed in a namespace.
+func (c *Credentials) Changed(k store.Kind, s types.NamespacedName, namespace string) {
+	if f := c.told.Load(); f != nil {
+		(*f)(k, s, namespace)
+	}
 }
 
 func (r *Reconciler) watch(c controller.Controller, mgr manager.Manager) error {
@@ -134,6 +159,9 @@ func (r *Reconciler) watch(c controller.Controller, mgr manager.Manager) error {
 			continue // Its informer would never sync.
 		}
 		sources = append(sources, source.Kind[client.Object](mgr.GetCache(), k.New(), r.storeEvents(k)))
+	}
+	if !r.opts.Namespaced && slices.ContainsFunc(r.routes.kinds, func(k route) bool { return k.Cluster }) {
+		sources = append(sources, source.Kind[client.Object](mgr.GetCache(), namespaceMetadata(), r.namespaceEvents()))
 	}
 	for _, s := range sources {
 		if err := c.Watch(s); err != nil {
@@ -241,7 +269,7 @@ func (r *Reconciler) storeEvents(k route) handler.EventHandler {
 	return handler.Funcs{
 		CreateFunc: func(ctx context.Context, e event.CreateEvent, _ requests) {
 			if !e.IsInInitialList {
-				r.release(ctx, k, e.Object)
+				r.release(ctx, k, client.ObjectKeyFromObject(e.Object), everyone)
 			}
 		},
 		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, _ requests) {
@@ -252,21 +280,48 @@ func (r *Reconciler) storeEvents(k route) handler.EventHandler {
 			}
 			changed := was.GetGeneration() != is.GetGeneration() || was.GetUID() != is.GetUID()
 			if changed || (held(was) != nil && held(is) == nil) {
-				r.release(ctx, k, is)
+				r.release(ctx, k, client.ObjectKeyFromObject(is), everyone)
+			}
+			if changed && k.Cluster {
+				r.recheck(ctx, k, client.ObjectKeyFromObject(is))
 			}
 		},
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, _ requests) { r.rules.forget(e.Object.GetUID()) },
 	}
 }
 
-func (r *Reconciler) release(ctx context.Context, k route, s client.Object) {
-	var list v1alpha1.ExternalSecretList
-	if err := r.cache.List(ctx, &list, client.MatchingFields{storeIndex: k.indexKey(client.ObjectKeyFromObject(s))}); err != nil {
-		return // Only a cache that is shutting down, or has no such index, fails.
+func everyone(*v1alpha1.ExternalSecret) bool { return true }
+
+// recheck has the objects that are in step look at whether the store still admits them.
+func (r *Reconciler) recheck(ctx context.Context, k route, s types.NamespacedName) {
+	for i, es := range r.users(ctx, k, s) {
+		if meta.IsStatusConditionTrue(es.Status.Conditions, v1alpha1.ConditionReady) {
+			r.enqueueAfter(client.ObjectKeyFromObject(es), queue.Low, time.Duration(i)*time.Millisecond)
+		}
 	}
-	var waiting []*v1alpha1.ExternalSecret
+}
+
+// users returns the objects that refer to a store.
+func (r *Reconciler) users(ctx context.Context, k route, s types.NamespacedName) []*v1alpha1.ExternalSecret {
+	var list v1alpha1.ExternalSecretList
+	if err := r.cache.List(ctx, &list, client.MatchingFields{storeIndex: k.indexKey(s)}); err != nil {
+		return nil // Only a cache that is shutting down, or has no such index, fails.
+	}
+	var users []*v1alpha1.ExternalSecret
 	for i := range list.Items {
-		es := &list.Items[i]
-		if !k.Cluster && es.Namespace != s.GetNamespace() {
+		if k.Cluster || list.Items[i].Namespace == s.Namespace {
+			users = append(users, &list.Items[i])
+		}
+	}
+	return users
+}
+
+// release lets those objects of a store go that are not in step and for which which is true, new ones
+// first.
+func (r *Reconciler) release(ctx context.Context, k route, s types.NamespacedName, which func(*v1alpha1.ExternalSecret) bool) {
+	var waiting []*v1alpha1.ExternalSecret
+	for _, es := range r.users(ctx, k, s) {
+		if !which(es) {
 			continue
 		}
 		// What this operator has not looked at came from one of another class.

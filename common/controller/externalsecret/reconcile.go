@@ -25,6 +25,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/policy"
 	"github.com/direct-secrets/direct-secrets/common/queue"
 	"github.com/direct-secrets/direct-secrets/common/render"
+	"github.com/direct-secrets/direct-secrets/common/scope"
 	"github.com/direct-secrets/direct-secrets/common/store"
 	"github.com/direct-secrets/direct-secrets/common/target"
 	"github.com/direct-secrets/direct-secrets/common/watch"
@@ -47,6 +48,7 @@ type Reconciler struct {
 	opts    Options
 
 	objects *objects
+	rules   rulebook
 	backoff workqueue.TypedRateLimiter[reconcile.Request]
 	// enqueueAfter adds an object with a priority to the queue.
 	enqueueAfter func(key types.NamespacedName, priority int, after time.Duration)
@@ -72,6 +74,8 @@ type pass struct {
 	yields bool
 	// lost is true if the target is not as this object left it.
 	lost bool
+	// grants are what cluster stores allow the object's namespace.
+	grants map[v1alpha1.StoreRef]scope.Grant
 }
 
 // Reconcile brings one ExternalSecret a step on. A panic becomes an error that does not show its
@@ -145,8 +149,8 @@ func (p *pass) run(ctx context.Context) (reconcile.Result, error) {
 		return p.done(ctx, stalled(v1alpha1.ReasonInvalidSpec, err.Error()), 0)
 	}
 
-	if err := p.follow(); err != nil {
-		return p.unread(ctx, err)
+	if end, err := p.outset(ctx); end != nil || err != nil {
+		return *end, err
 	}
 	decision, secret, err := p.look()
 	if err == nil && decision.Action == policy.Own {
@@ -193,6 +197,27 @@ func (p *pass) run(ctx context.Context) (reconcile.Result, error) {
 		return p.done(ctx, p.standing(), p.idle().RequeueAfter) // What changed asks for nothing more.
 	}
 	return p.idle(), nil
+}
+
+// outset is what comes before anything is decided: may the namespace use the stores, and what is the
+// template? It returns how the pass ends, or nil if it goes on.
+func (p *pass) outset(ctx context.Context) (*reconcile.Result, error) {
+	refused, err := p.admit(ctx)
+	var end reconcile.Result
+	switch {
+	case missing(err):
+		end, err = soon(), nil // The namespace is new.
+	case refused != nil:
+		p.obj.forget()
+		end, err = p.done(ctx, *refused, policy.Jitter(holdInterval, p.opts.Random()))
+	case err == nil:
+		unread := p.follow()
+		if unread == nil {
+			return nil, nil
+		}
+		end, err = p.unread(ctx, unread)
+	}
+	return &end, err
 }
 
 // consult reads the provider; if that is only since somebody changed the target, then not again and
@@ -346,7 +371,7 @@ func (p *pass) refresh(ctx context.Context) (reconcile.Result, error) {
 			return reconcile.Result{}, nil // Its answer enqueues the object.
 		}
 		p.obj.fetch = nil
-		return p.answered(ctx, values, f.at)
+		return p.answered(ctx, p.within(values), f.at)
 	}
 	if wait > 0 {
 		return later(wait), nil
@@ -399,7 +424,7 @@ func (p *pass) answered(ctx context.Context, values render.Values, at time.Time)
 	a := &answer{at: at}
 	a.read, a.err = render.Read(p.es, p.plan, values)
 	a.shape = sync.OnceValues(func() (render.Output, error) { return render.Shape(p.es, p.plan, a.read, texts) })
-	if inputs := render.Inputs(p.es, p.plan, values, texts); inputs != nil {
+	if inputs := render.Inputs(p.es, p.plan, a.read, texts); inputs != nil {
 		a.inputs = target.HashInputs(p.es.UID, inputs)
 	}
 	return p.write(ctx, a)
@@ -454,7 +479,11 @@ func (p *pass) stores(ctx context.Context) (map[v1alpha1.StoreRef]*fetch.Loader,
 			v := failed(v1alpha1.ReasonStoreNotReady, fmt.Sprintf("%s %q is not ready: %s: %s", ref.Kind, ref.Name, c.Reason, c.Message))
 			return nil, &v, nil
 		}
-		loaders[ref] = p.pool.Loader(k.Kind, s)
+		beside := ""
+		if c, ok := s.(store.ClusterObject); ok && c.ClusterStoreSpec().AuthenticationScope == v1alpha1.ScopeManifestNamespace {
+			beside = p.es.Namespace
+		}
+		loaders[ref] = p.pool.Loader(k.Kind, s, beside)
 	}
 	return loaders, nil, nil
 }

@@ -112,7 +112,7 @@ func (w *world) reconciler(t *testing.T, o Options) *Reconciler {
 	t.Cleanup(func() { watches.Remove(watchOwner(key)) })
 	return &Reconciler{
 		client: c, cache: c, events: events.NewFakeRecorder(10), writer: target.NewWriter(c), watches: watches,
-		pool: connection.NewPool(c, watches, credentials.AmbientNone, fetch.Options{}, nil), routes: fakeRoutes(t, c), opts: o, objects: newObjects(), backoff: ratelimiter.NewController(), started: time.Now(),
+		pool: connection.NewPool(c, watches, credentials.Rules{Ambient: credentials.AmbientNone}, fetch.Options{}, nil), routes: fakeRoutes(t, c), opts: o, objects: newObjects(), backoff: ratelimiter.NewController(), started: time.Now(),
 	}
 }
 

@@ -90,9 +90,27 @@ func (k route) key(name, namespace string) types.NamespacedName {
 // storeKeys returns the index values of an object: one for each store that it refers to.
 func (r *routes) storeKeys(es *v1alpha1.ExternalSecret) []string {
 	seen := map[string]bool{}
+	r.eachStore(es, func(k route, ref *v1alpha1.StoreRef) {
+		seen[k.indexKey(k.key(ref.Name, es.Namespace))] = true
+	})
+	keys := make([]string, 0, len(seen))
+	for k := range seen {
+		keys = append(keys, k)
+	}
+	return keys
+}
+
+// usesCluster reports whether an object refers to a store of a cluster Kind.
+func (r *routes) usesCluster(es *v1alpha1.ExternalSecret) (uses bool) {
+	r.eachStore(es, func(k route, _ *v1alpha1.StoreRef) { uses = uses || k.Cluster })
+	return uses
+}
+
+// eachStore calls f for every reference to a store that this module serves.
+func (r *routes) eachStore(es *v1alpha1.ExternalSecret, f func(route, *v1alpha1.StoreRef)) {
 	add := func(ref *v1alpha1.StoreRef) {
 		if k, ok := r.serves(ref); ok {
-			seen[k.indexKey(k.key(ref.Name, es.Namespace))] = true
+			f(k, ref)
 		}
 	}
 	add(es.Spec.StoreRef)
@@ -106,11 +124,6 @@ func (r *routes) storeKeys(es *v1alpha1.ExternalSecret) []string {
 			add(d.SourceRef.StoreRef)
 		}
 	}
-	keys := make([]string, 0, len(seen))
-	for k := range seen {
-		keys = append(keys, k)
-	}
-	return keys
 }
 
 func (k route) indexKey(n types.NamespacedName) string { return k.gvk.Kind + "/" + n.String() }

@@ -259,11 +259,23 @@ func (p *pass) write(ctx context.Context, a *answer) (reconcile.Result, error) {
 	case err != nil:
 		return p.failure(ctx, err)
 	case e.kept && a.err != nil:
+		if store.ClassOf(a.err) == store.Denied {
+			p.suspect()
+		}
 		return p.retry(ctx, readFailed(a.err), store.RetryAfter(a.err))
 	case e.kept:
 		return p.retry(ctx, readFailed(a.read.Gone), 0)
 	}
 	return p.succeed(ctx, a, e)
+}
+
+// suspect has the stores of the plan validated, since one of them has refused a read.
+func (p *pass) suspect() {
+	for _, ref := range p.plan.Stores() {
+		if k, ok := p.routes.serves(&ref); ok {
+			p.opts.Suspect(k.Kind, k.key(ref.Name, p.es.Namespace))
+		}
+	}
 }
 
 // failure turns an error of a write into a verdict, or has the loop look again.

@@ -44,6 +44,34 @@ type Options struct {
 type Changed struct {
 	mu   sync.Mutex
 	subs map[string]chan event.GenericEvent
+	// suspected is when a store was suspected last.
+	suspected map[string]time.Time
+}
+
+// suspectEvery is the least time between two validations for which refused reads are the reason.
+const suspectEvery = time.Minute
+
+// Suspect asks for the validation of a store that has refused a read: its login may be at fault, and
+// then no other read need be tried.
+func (c *Changed) Suspect(k store.Kind, key types.NamespacedName) {
+	id, now := k.GoName()+"/"+key.String(), time.Now()
+	c.mu.Lock()
+	for old, at := range c.suspected {
+		if now.Sub(at) >= suspectEvery {
+			delete(c.suspected, old)
+		}
+	}
+	_, lately := c.suspected[id]
+	if !lately {
+		if c.suspected == nil {
+			c.suspected = map[string]time.Time{}
+		}
+		c.suspected[id] = now
+	}
+	c.mu.Unlock()
+	if !lately {
+		c.Notify(k, key)
+	}
 }
 
 // Notify asks for the validation of a store.
@@ -74,6 +102,7 @@ func Setup(mgr manager.Manager, live client.Client, pool *connection.Pool, o Opt
 		}
 		r := &Reconciler{
 			client: live, cache: mgr.GetCache(), pool: pool, kind: k, opts: o,
+			events:  mgr.GetEventRecorder("direct-secrets"),
 			backoff: ratelimiter.NewController(),
 			known:   map[types.NamespacedName]*validated{},
 		}

@@ -3,20 +3,24 @@ package storestatus
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/connection"
+	"github.com/direct-secrets/direct-secrets/common/scope"
 	"github.com/direct-secrets/direct-secrets/common/store"
 )
 
@@ -35,6 +39,7 @@ type Reconciler struct {
 	pool    *connection.Pool
 	kind    store.Kind
 	opts    Options
+	events  events.EventRecorder
 	backoff workqueue.TypedRateLimiter[reconcile.Request]
 
 	mu    sync.Mutex
@@ -45,6 +50,8 @@ type Reconciler struct {
 type validated struct {
 	uid    types.UID
 	missed int
+	// warnings that were told last.
+	warnings store.Warnings
 }
 
 // Reconcile validates one store.
@@ -65,6 +72,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if failure == nil {
 		next.Capabilities, failure = r.check(ctx, s)
 	}
+	var warnings store.Warnings
+	if errors.As(failure, &warnings) {
+		failure = nil
+	}
+	r.warn(s, known, warnings)
 	conclude(next, s.GetGeneration(), known, failure)
 	if err := r.patch(ctx, s, next); err != nil {
 		return reconcile.Result{}, err
@@ -94,11 +106,29 @@ func checkSpec(spec *v1alpha1.StoreSpec) (time.Duration, error) {
 func (r *Reconciler) check(ctx context.Context, s store.Object) ([]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, r.opts.CheckTimeout)
 	defer cancel()
-	c, err := r.pool.Loader(r.kind, s).Client(ctx)
+	if c, ok := s.(store.ClusterObject); ok {
+		if _, err := scope.New(c.ClusterStoreSpec()); err != nil {
+			return s.StoreStatus().Capabilities, err
+		}
+		if c.ClusterStoreSpec().AuthenticationScope == v1alpha1.ScopeManifestNamespace {
+			return s.StoreStatus().Capabilities, nil // There is no one identity to try.
+		}
+	}
+	c, err := r.pool.Loader(r.kind, s, "").Client(ctx)
 	if err != nil {
 		return s.StoreStatus().Capabilities, err
 	}
 	return store.Capabilities(c), store.Check(ctx, r.kind.GoName(), c)
+}
+
+// warn tells of warnings that are new.
+func (r *Reconciler) warn(s store.Object, known *validated, warnings store.Warnings) {
+	for _, w := range warnings {
+		if !slices.Contains(known.warnings, w) {
+			r.events.Eventf(s, nil, corev1.EventTypeWarning, "StoreWarning", "Validate", "%s", w)
+		}
+	}
+	known.warnings = warnings
 }
 
 // conclude writes the outcome into the status. Without an answer from the provider nothing is known

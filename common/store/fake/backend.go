@@ -187,7 +187,8 @@ func (b *Backend) read(ref store.Ref) (store.Value, error) {
 	}
 	v := store.Value{Key: ref.Key, Data: bytes.Clone(s.versions[i].data), Version: s.versions[i].name}
 	if ref.Metadata {
-		v.Metadata = maps.Clone(s.tags)
+		v.Metadata = map[string]string{}
+		maps.Copy(v.Metadata, s.tags)
 	}
 	return v, nil
 }

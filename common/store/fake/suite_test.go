@@ -215,6 +215,16 @@ var defects = map[string]defect{
 		}),
 		want: []string{"read/metadata", "batch/metadata"},
 	},
+	"NilMetadata": {
+		reason: "That there are no tags is an answer, and not as if nobody had asked.",
+		spoil: getting(func(_ store.Ref, v store.Value, err error) (store.Value, error) {
+			if len(v.Metadata) == 0 {
+				v.Metadata = nil
+			}
+			return v, err
+		}),
+		want: []string{"read/metadata"},
+	},
 	"VersionIgnored": {
 		reason: "A client that always reads the current version hides that an old one was asked for.",
 		spoil: func(g good) broken {
@@ -428,7 +438,7 @@ func TestSuiteCatches(t *testing.T) {
 	for name, tc := range defects {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			h := harness(fake.New())
+			h := fake.Harness(fake.New())
 			h.Patience = 300 * time.Millisecond
 			h.Connect, h.ConnectDenied = breaks(h.Connect, tc.spoil), breaks(h.ConnectDenied, tc.spoil)
 			caught := failing(t, h, tc.want)
@@ -492,7 +502,7 @@ func TestEveryCheckCanFail(t *testing.T) {
 			check: func(context.Context) error { return bad },
 		}
 	}
-	h := harness(fake.New())
+	h := fake.Harness(fake.New())
 	h.Connect, h.ConnectDenied = breaks(h.Connect, wrong), breaks(h.ConnectDenied, wrong)
 	checks, err := storetest.Checks(t.Context(), h)
 	if err != nil {
@@ -517,14 +527,14 @@ func TestJSONOnly(t *testing.T) {
 		}
 		return v, err
 	})
-	h := harness(fake.New())
+	h := fake.Harness(fake.New())
 	h.JSONOnly = true
 	h.Connect, h.ConnectDenied = breaks(h.Connect, respelt), breaks(h.ConnectDenied, respelt)
 	storetest.Run(t, h)
 }
 
 func TestWithout(t *testing.T) {
-	h := harness(fake.New())
+	h := fake.Harness(fake.New())
 	all, err := storetest.Checks(t.Context(), h)
 	if err != nil {
 		t.Fatal(err)
@@ -565,7 +575,7 @@ func TestSuiteReadsHarness(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			h := harness(fake.New())
+			h := fake.Harness(fake.New())
 			tc.change(&h)
 			_, err := storetest.Checks(t.Context(), h)
 			if err == nil || err.Error() != tc.want {

@@ -113,11 +113,22 @@ func readMetadata(ctx context.Context, e *env) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(e.same(ref, value("a"), v), hasTags(v, tags))
+	bare, err := e.put(ctx, "bare")
+	if err != nil {
+		return err
+	}
+	without, err := e.get(ctx, store.Ref{Key: bare, Metadata: true})
+	if err != nil {
+		return err
+	}
+	return errors.Join(e.same(ref, value("a"), v), hasTags(v, tags), errors.Wrap(hasTags(without, map[string]string{}), "without tags"))
 }
 
 // hasTags tells which tags a value lacks; providers may add metadata of their own.
 func hasTags(v store.Value, tags map[string]string) error {
+	if v.Metadata == nil {
+		return errors.Errorf("metadata of %q is nil; where there is none it must be empty, since nil is that nobody has asked", v.Key)
+	}
 	got := map[string]string{}
 	for k := range tags {
 		if s, ok := v.Metadata[k]; ok {

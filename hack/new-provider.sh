@@ -1,0 +1,25 @@
+#!/usr/bin/env bash
+# Lays out the module provider-NAME with the store Kinds KIND and ClusterKIND: it compiles, and passes the
+# conformance suite over a store in memory. Usage: new-provider.sh NAME [KIND] [FOLDER], where FOLDER is that
+# of this tree unless given. Expects bin/tools/controller-gen.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+name=${1:-} kind=${2:-}
+[[ $name =~ ^[a-z][a-z0-9]{0,30}$ ]] || { echo "NAME is '$name'; it must be of lower-case letters and digits, for example acme" >&2; exit 1; }
+kind=${kind:-${name^}Store}
+[[ $kind =~ ^[A-Z][A-Za-z0-9]{0,40}$ ]] || { echo "KIND is '$kind'; it must begin with a capital letter, for example AcmeVault" >&2; exit 1; }
+out=${3:-.}/provider-$name
+[[ ! -e $out ]] || { echo "$out exists" >&2; exit 1; }
+
+(cd hack/newprovider && find . -name '*.tmpl') | while IFS= read -r file; do
+	to=$out/${file%.tmpl}
+	mkdir -p "$(dirname "$to")"
+	sed -e "s/NAME/$name/g; s/KIND/$kind/g; s/LOWER/${kind,,}/g" "hack/newprovider/$file" >"$to"
+done
+tools=$PWD/bin/tools
+go -C "$out" mod edit -replace="github.com/direct-secrets/direct-secrets/common=$(realpath --relative-to="$out" common)"
+go -C "$out" mod tidy
+(cd "$out/apis" && "$tools/controller-gen" paths=./v1alpha1 object crd:allowDangerousTypes=false output:crd:dir=crds)
+gofmt -w "$out"
+echo "$out is laid out. Next: put the service's SDK into client/client.go, and read docs/provider.md."
