@@ -15,6 +15,8 @@ TEST_TIMEOUT ?= 30m
 
 # Exports the folder of the control plane's binaries, which it builds where they are absent.
 ASSETS = KUBEBUILDER_ASSETS=$$(hack/controlplane.sh); export KUBEBUILDER_ASSETS;
+# Exports all that tests run against.
+SERVERS = $(ASSETS) VAULT_TEST_SERVER=$$(hack/vault.sh); export VAULT_TEST_SERVER;
 
 .PHONY: help
 help: ## Show this list.
@@ -39,7 +41,7 @@ controlplane: ## Build or find kube-apiserver, kube-controller-manager and etcd;
 .PHONY: test
 test: ## Run all tests, with the race detector, against a real control plane.
 	@$(if $(RACE),,echo "No C compiler found: the tests run WITHOUT the race detector." >&2;) \
-	$(ASSETS) failed=; \
+	$(SERVERS) failed=; \
 	for module in $(MODULES); do \
 		echo "== $$module"; \
 		(cd $$module && go test $(RACE) -timeout $(TEST_TIMEOUT) ./...) || failed+=" $$module"; \
@@ -69,6 +71,10 @@ generate: $(TOOLS)/controller-gen ## Write the deep copies and the CRDs of every
 		(cd $$apis && $(TOOLS)/controller-gen paths=./... object crd:allowDangerousTypes=false output:crd:dir=crds); \
 	done
 
+.PHONY: new-provider
+new-provider: $(TOOLS)/controller-gen ## Lay out the module provider-NAME with the Kind KIND (NAME=acme KIND=AcmeVault).
+	@hack/new-provider.sh "$(NAME)" "$(KIND)"
+
 .PHONY: verify
 verify: build ## Fail where generated files, go.mod files, imports or sizes are not as they should be.
 	@hack/verify.sh $(MODULES)
@@ -83,7 +89,7 @@ lint: $(TOOLS)/golangci-lint ## Run golangci-lint over every module.
 
 .PHONY: standalone
 standalone: ## Build and test each module alone against a packed common (COMMON=v0.1.1 for another version).
-	@$(ASSETS) COMMON=$(or $(COMMON),v0.1.0) hack/standalone.sh
+	@$(SERVERS) COMMON=$(or $(COMMON),v0.1.0) hack/standalone.sh
 
 # The tools are pinned in the root go.mod. They are rebuilt when a pin changes.
 $(TOOLS)/%: go.mod go.sum

@@ -52,6 +52,7 @@ uses imports github.com/crossplane/crossplane-runtime/v2/pkg/ratelimiter
 uses testimports github.com/crossplane/crossplane-runtime/v2/pkg/test
 uses testimports github.com/google/go-cmp/cmp
 uses imports github.com/aws/aws-sdk-go-v2
+uses imports cloud.google.com/go/secretmanager
 if [[ -d provider-vault ]]; then uses imports github.com/hashicorp/vault/api; fi
 
 echo "== a new provider"

@@ -20,9 +20,9 @@ func ParseURL(creds Credentials, field, raw string) (*url.URL, error) {
 	switch {
 	case err != nil || u.Hostname() == "":
 		return nil, NewError(Invalid, "%s: is not a URL; write it as https://host:port", field)
-	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
+	case u.User != nil || u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
 		return nil, NewError(Invalid, "%s: must have no user, query or fragment; write it as https://host:port", field)
-	case u.Scheme == "https", u.Scheme == "http" && (loopback(u.Hostname()) || plainAllowed(creds)):
+	case u.Scheme == "https", u.Scheme == "http" && (Loopback(u.Hostname()) || plainAllowed(creds)):
 		return u, nil
 	case u.Scheme == "http":
 		return nil, NewError(Invalid, "%s: plain http is for the operator's own host (127.0.0.1, localhost) only; use https", field)
@@ -35,7 +35,8 @@ func plainAllowed(creds Credentials) bool {
 	return ok && a.PlainHTTPAllowed()
 }
 
-func loopback(host string) bool {
+// Loopback reports whether a host is the operator's own, by its address or as localhost.
+func Loopback(host string) bool {
 	ip := net.ParseIP(host)
 	return ip != nil && ip.IsLoopback() || strings.EqualFold(host, "localhost")
 }

@@ -38,6 +38,7 @@ func TestParseURL(t *testing.T) {
 		"NoHost":        {"And a host.", "https://", false, "spec.server: is not a URL"},
 		"User":          {"A password does not belong into a spec.", "https://u:s3cret@example.com", false, "spec.server: must have no user"},
 		"Query":         {"A query is no part of an address.", "https://example.com?a=b", false, "spec.server: must have no user"},
+		"EmptyQuery":    {"Not even an empty one.", "https://example.com?", false, "spec.server: must have no user"},
 		"Fragment":      {"Nor is a fragment.", "https://example.com#a", false, "spec.server: must have no user"},
 		"Control":       {"What cannot be read is not shown.", "https://example.com/s3cret\x00", false, "spec.server: is not a URL"},
 	}

@@ -124,6 +124,7 @@ type ServiceAccountSelector struct {
 	// Audiences of the token. Default: what the provider asks for.
 	// +optional
 	// +kubebuilder:validation:MaxItems=20
+	// +kubebuilder:validation:items:MaxLength=1024
 	// +listType=atomic
 	Audiences []string `json:"audiences,omitempty"`
 	// Only for cluster Kinds; rejected on namespaced ones, which read beside themselves.

@@ -1,0 +1,69 @@
+package main
+
+import (
+	jwt "github.com/hashicorp/vault-plugin-auth-jwt"
+	kubernetes "github.com/hashicorp/vault-plugin-auth-kubernetes"
+	kv "github.com/hashicorp/vault-plugin-secrets-kv"
+	"github.com/hashicorp/vault/builtin/credential/approle"
+	"github.com/hashicorp/vault/builtin/credential/cert"
+	"github.com/hashicorp/vault/builtin/credential/userpass"
+	"github.com/hashicorp/vault/sdk/helper/consts"
+	"github.com/hashicorp/vault/sdk/logical"
+)
+
+// The plugins of the server. Vault's own registry names all there are, which would make the build
+// several times as large.
+var (
+	secretsEngines = map[string]logical.Factory{
+		"kv": kv.Factory,
+	}
+	authMethods = map[string]logical.Factory{
+		"approle":    approle.Factory,
+		"cert":       cert.Factory,
+		"jwt":        jwt.Factory,
+		"kubernetes": kubernetes.Factory,
+		"userpass":   userpass.Factory,
+	}
+)
+
+// registry is a plugincatalog.BuiltinRegistry of those plugins.
+type registry struct{}
+
+func (registry) of(t consts.PluginType) map[string]logical.Factory {
+	switch t {
+	case consts.PluginTypeCredential:
+		return authMethods
+	case consts.PluginTypeSecrets:
+		return secretsEngines
+	}
+	return nil
+}
+
+// Contains implements plugincatalog.BuiltinRegistry.
+func (r registry) Contains(name string, t consts.PluginType) bool {
+	_, ok := r.of(t)[name]
+	return ok
+}
+
+// Get implements plugincatalog.BuiltinRegistry.
+func (r registry) Get(name string, t consts.PluginType) (func() (any, error), bool) {
+	f, ok := r.of(t)[name]
+	return func() (any, error) { return f, nil }, ok
+}
+
+// Keys implements plugincatalog.BuiltinRegistry.
+func (r registry) Keys(t consts.PluginType) []string {
+	var names []string
+	for name := range r.of(t) {
+		names = append(names, name)
+	}
+	return names
+}
+
+// DeprecationStatus implements plugincatalog.BuiltinRegistry.
+func (r registry) DeprecationStatus(name string, t consts.PluginType) (consts.DeprecationStatus, bool) {
+	return consts.Supported, r.Contains(name, t)
+}
+
+// IsBuiltinEntPlugin implements plugincatalog.BuiltinRegistry.
+func (registry) IsBuiltinEntPlugin(string, consts.PluginType) bool { return false }

@@ -1,0 +1,186 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	common "github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+)
+
+// VaultKV is a store: one KV secrets engine of HashiCorp Vault or OpenBao, used as one identity.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:path=vaultkvs,shortName=vkv,categories=direct-secrets
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
+// +kubebuilder:printcolumn:name="Server",type=string,JSONPath=`.spec.server`
+// +kubebuilder:printcolumn:name="Path",type=string,JSONPath=`.spec.path`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type VaultKV struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec VaultKVSpec `json:"spec"`
+	// +optional
+	Status common.StoreStatus `json:"status,omitzero"`
+}
+
+// VaultKVList is a list of VaultKVs.
+//
+// +kubebuilder:object:root=true
+type VaultKVList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+
+	Items []VaultKV `json:"items"`
+}
+
+// ClusterVaultKV is a VaultKV that serves many namespaces.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:path=clustervaultkvs,scope=Cluster,shortName=cvkv,categories=direct-secrets
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
+// +kubebuilder:printcolumn:name="Server",type=string,JSONPath=`.spec.server`
+// +kubebuilder:printcolumn:name="Path",type=string,JSONPath=`.spec.path`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type ClusterVaultKV struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec ClusterVaultKVSpec `json:"spec"`
+	// +optional
+	Status common.StoreStatus `json:"status,omitzero"`
+}
+
+// ClusterVaultKVList is a list of ClusterVaultKVs.
+//
+// +kubebuilder:object:root=true
+type ClusterVaultKVList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+
+	Items []ClusterVaultKV `json:"items"`
+}
+
+// ClusterVaultKVSpec is a VaultKVSpec that says whom it serves.
+type ClusterVaultKVSpec struct {
+	VaultKVSpec             `json:",inline"`
+	common.ClusterStoreSpec `json:",inline"`
+}
+
+// KVVersion is the version of a KV secrets engine.
+type KVVersion string
+
+// The versions; unset means v2.
+const (
+	KVv1 KVVersion = "v1"
+	KVv2 KVVersion = "v2"
+)
+
+// VaultKVSpec says where the secrets are, and how to log in.
+type VaultKVSpec struct {
+	common.StoreSpec `json:",inline"`
+
+	// Address of the server, for example https://vault.example.com:8200. It must begin with https,
+	// except on the operator's own host (127.0.0.1, localhost).
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=2048
+	Server string `json:"server"`
+
+	// Namespace of Vault Enterprise, Vault Dedicated or OpenBao, for example team/shop.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	Namespace string `json:"namespace,omitempty"`
+
+	// Where the KV secrets engine is mounted, for example secret or team/kv.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=512
+	Path string `json:"path"`
+
+	// Version of the KV secrets engine. Default: v2.
+	// +optional
+	// +kubebuilder:validation:Enum="";v1;v2
+	Version KVVersion `json:"version,omitempty"`
+
+	// Certificates in PEM form, encoded as base64, of the authorities that may sign the server's
+	// certificate. Unset, as caProvider: those that the operator's system trusts.
+	// +optional
+	// +kubebuilder:validation:MaxLength=65536
+	CABundle []byte `json:"caBundle,omitempty"`
+
+	// Where those certificates are kept instead. A change is picked up at once.
+	// +optional
+	CAProvider *CAProvider `json:"caProvider,omitempty"`
+
+	// A client certificate that is shown to the server; for servers that ask for one whatever the
+	// auth.
+	// +optional
+	ClientTLS *ClientTLS `json:"clientTLS,omitempty"`
+
+	// Vault Enterprise: do not read from a node that lags behind what this store has seen.
+	// +optional
+	ReadYourWrites bool `json:"readYourWrites,omitempty"`
+
+	// Vault Enterprise: let the active node answer where a node lags behind. Only with
+	// readYourWrites, and if the server allows it.
+	// +optional
+	ForwardInconsistent bool `json:"forwardInconsistent,omitempty"`
+
+	// HTTP headers that are sent with every request, for example to a proxy in front of the server.
+	// They are no place for secrets.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=50
+	Headers map[string]string `json:"headers,omitempty"`
+
+	// How to log in.
+	// +optional
+	Auth *VaultAuth `json:"auth,omitempty"`
+}
+
+// CAProviderType says what kind of object holds certificates.
+type CAProviderType string
+
+// The kinds of objects that hold certificates.
+const (
+	CAProviderSecret    CAProviderType = "Secret"
+	CAProviderConfigMap CAProviderType = "ConfigMap"
+)
+
+// CAProvider names the key of an object that holds certificates.
+//
+// +kubebuilder:validation:XValidation:rule="self.type == 'Secret'",message="only type Secret can be read; put the certificates into a Secret, or into caBundle"
+type CAProvider struct {
+	// Secret. A ConfigMap cannot be read.
+	// +kubebuilder:validation:Enum=Secret;ConfigMap
+	Type CAProviderType `json:"type"`
+
+	common.SecretKeySelector `json:",inline"`
+}
+
+// ClientTLS names the parts of a client certificate.
+type ClientTLS struct {
+	// Key of a Secret that holds the certificate in PEM form.
+	CertSecretRef common.SecretKeySelector `json:"certSecretRef"`
+
+	// Key of a Secret that holds its private key in PEM form.
+	KeySecretRef common.SecretKeySelector `json:"keySecretRef"`
+}
+
+// StoreSpec returns the embedded spec.
+func (s *VaultKV) StoreSpec() *common.StoreSpec { return &s.Spec.StoreSpec }
+
+// StoreStatus returns the embedded status.
+func (s *VaultKV) StoreStatus() *common.StoreStatus { return &s.Status }
+
+// StoreSpec returns the embedded spec.
+func (s *ClusterVaultKV) StoreSpec() *common.StoreSpec { return &s.Spec.StoreSpec }
+
+// StoreStatus returns the embedded status.
+func (s *ClusterVaultKV) StoreStatus() *common.StoreStatus { return &s.Status }
+
+// ClusterStoreSpec returns the embedded spec.
+func (s *ClusterVaultKV) ClusterStoreSpec() *common.ClusterStoreSpec {
+	return &s.Spec.ClusterStoreSpec
+}

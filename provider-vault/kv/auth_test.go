@@ -1,0 +1,320 @@
+package kv
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/json"
+	"encoding/pem"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	common "github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/provider-vault/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/provider-vault/vaulttest"
+)
+
+// An issuer signs JSON web tokens.
+type issuer struct {
+	t   testing.TB
+	key *ecdsa.PrivateKey
+}
+
+func newIssuer(t testing.TB) issuer {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return issuer{t, key}
+}
+
+func (i issuer) public() string {
+	der, err := x509.MarshalPKIXPublicKey(&i.key.PublicKey)
+	if err != nil {
+		i.t.Fatal(err)
+	}
+	return string(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}))
+}
+
+// token is that of the ServiceAccount shop/reader for an audience.
+func (i issuer) token(audience string, life time.Duration) string {
+	claims, err := json.Marshal(M{
+		"iss": "https://kubernetes.default.svc", "sub": "system:serviceaccount:shop:reader", "aud": []string{audience},
+		"exp": time.Now().Add(life).Unix(), "iat": time.Now().Add(-time.Hour).Unix(), "nbf": time.Now().Add(-time.Hour).Unix(),
+		"kubernetes.io": M{"namespace": "shop", "serviceaccount": M{"name": "reader", "uid": "1-2-3"}},
+	})
+	if err != nil {
+		i.t.Fatal(err)
+	}
+	enc := base64.RawURLEncoding
+	text := enc.EncodeToString([]byte(`{"alg":"ES256","typ":"JWT"}`)) + "." + enc.EncodeToString(claims)
+	sum := sha256.Sum256([]byte(text))
+	r, s, err := ecdsa.Sign(rand.Reader, i.key, sum[:])
+	if err != nil {
+		i.t.Fatal(err)
+	}
+	return text + "." + enc.EncodeToString(append(r.FillBytes(make([]byte, 32)), s.FillBytes(make([]byte, 32))...))
+}
+
+// reviewer is a Kubernetes API that reviews tokens, and knows none but good.
+func reviewer(t testing.TB, good string) string {
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var review struct {
+			Spec struct {
+				Token string `json:"token"`
+			} `json:"spec"`
+		}
+		known := json.NewDecoder(r.Body).Decode(&review) == nil && review.Spec.Token == good
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusCreated)
+		_ = json.NewEncoder(w).Encode(M{ // Vault reads all of it.
+			"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview",
+			"status": M{"authenticated": known, "audiences": []string{"https://kubernetes.default.svc"}, "user": M{"username": "system:serviceaccount:shop:reader", "uid": "1-2-3", "groups": []string{"system:serviceaccounts"}}},
+		})
+	}))
+	t.Cleanup(srv.Close)
+	return srv.URL
+}
+
+// methods is a server with all auth methods that it can have, and the credentials for them.
+func methods(t *testing.T) (*vaulttest.Server, creds) {
+	t.Helper()
+	srv, secrets := vault(t, "1h")
+	mustPut(t, srv, "shop/db", db)
+	keys := newIssuer(t)
+	api := keys.token("https://kubernetes.default.svc", time.Hour)
+
+	srv.Enable("userpass")
+	srv.Do(http.MethodPost, "auth/userpass/users/bob", M{"password": " blank ", "token_policies": "reader"})
+	srv.Enable("jwt")
+	srv.Do(http.MethodPost, "auth/jwt/config", M{"jwt_validation_pubkeys": []string{keys.public()}})
+	srv.Do(http.MethodPost, "auth/jwt/role/shop", M{"role_type": "jwt", "user_claim": "sub", "bound_audiences": "vault", "token_policies": "reader"})
+	srv.Enable("kubernetes")
+	srv.Do(http.MethodPost, "auth/kubernetes/config", M{"kubernetes_host": reviewer(t, api), "disable_local_ca_jwt": true, "token_reviewer_jwt": api})
+	srv.Do(http.MethodPost, "auth/kubernetes/role/shop", M{
+		"bound_service_account_names": "reader", "bound_service_account_namespaces": "shop", "token_policies": "reader",
+	})
+
+	maps.Copy(secrets, creds{
+		"token": srv.Token(M{"policies": []string{"reader"}}), "password": " blank ", "garbage": "c4n4ry garbage", "blank": " \n",
+		"jwt": keys.token("vault", time.Hour), "other-jwt": keys.token("other", time.Hour), "expired-jwt": keys.token("vault", -time.Minute),
+		"api-jwt": api, "foreign-jwt": newIssuer(t).token("vault", time.Hour),
+		"token of reader for [vault]": keys.token("vault", time.Hour),
+		"token of reader for [other]": keys.token("other", time.Hour),
+		"token of reader for []":      api,
+		"key-id":                      "AKIDEXAMPLE", "key": "c4n4ry",
+	})
+	secrets["revoked"] = srv.Token(M{"policies": []string{"reader"}})
+	srv.Do(http.MethodPost, "auth/token/revoke", M{"token": secrets["revoked"]})
+	return srv, secrets
+}
+
+func account(name string, audiences ...string) *common.ServiceAccountSelector {
+	return &common.ServiceAccountSelector{Name: name, Audiences: audiences}
+}
+
+func TestAuth(t *testing.T) {
+	srv, secrets := methods(t)
+	type auth = v1alpha1.VaultAuth
+	roleID := secrets["role"]
+	role := func(a v1alpha1.AppRoleAuth) auth { return auth{AppRole: &a} }
+	kube := func(a v1alpha1.KubernetesAuth) auth { return auth{Kubernetes: &a} }
+	jwt := func(a v1alpha1.JWTAuth) auth { return auth{JWT: &a} }
+	user := func(a v1alpha1.PasswordAuth) auth { return auth{UserPass: &a} }
+	sa := func(s *common.ServiceAccountSelector) *v1alpha1.ServiceAccountToken {
+		return &v1alpha1.ServiceAccountToken{ServiceAccountRef: *s}
+	}
+	p := func(key string) *common.SecretKeySelector { return new(ref(key)) }
+	cases := map[string]struct {
+		auth auth
+		want string // the beginning of the error; none: it reads
+	}{
+		"Token":        {auth{TokenSecretRef: p("token")}, ""},
+		"TokenMissing": {auth{TokenSecretRef: p("none")}, "Invalid: spec.auth.tokenSecretRef: Secret shop/vault has no value"},
+		"TokenBlank":   {auth{TokenSecretRef: p("blank")}, "Invalid: spec.auth.tokenSecretRef: the value is blank"},
+		"TokenGarbage": {auth{TokenSecretRef: p("garbage")}, "Invalid: spec.auth.tokenSecretRef: the value is no token"},
+		"TokenWrong":   {auth{TokenSecretRef: p("wrong")}, "Denied: spec.auth.tokenSecretRef: Vault does not accept"},
+		"TokenRevoked": {auth{TokenSecretRef: p("revoked")}, "Denied: spec.auth.tokenSecretRef: Vault does not accept"},
+
+		"AppRole":            {role(v1alpha1.AppRoleAuth{RoleID: roleID, SecretRef: ref("secret")}), ""},
+		"AppRoleRef":         {role(v1alpha1.AppRoleAuth{RoleRef: p("role"), SecretRef: ref("secret"), Path: "approle"}), ""},
+		"AppRoleNoSecret":    {role(v1alpha1.AppRoleAuth{RoleRef: p("role"), SecretRef: ref("none")}), "Invalid: spec.auth.appRole.secretRef: Secret"},
+		"AppRoleNoRole":      {role(v1alpha1.AppRoleAuth{RoleRef: p("none"), SecretRef: ref("secret")}), "Invalid: spec.auth.appRole.roleRef: Secret"},
+		"AppRoleWrongRole":   {role(v1alpha1.AppRoleAuth{RoleID: "other", SecretRef: ref("secret")}), "Denied: spec.auth.appRole.secretRef: Vault does not accept"},
+		"AppRoleWrongSecret": {role(v1alpha1.AppRoleAuth{RoleID: roleID, SecretRef: ref("garbage")}), "Denied: spec.auth.appRole.secretRef: Vault does not accept"},
+		"AppRoleWrongPath":   {role(v1alpha1.AppRoleAuth{RoleID: roleID, SecretRef: ref("secret"), Path: "nowhere"}), "Denied: spec.auth.appRole.secretRef: Vault does not accept"},
+		"AppRolePathUp":      {role(v1alpha1.AppRoleAuth{RoleID: roleID, SecretRef: ref("secret"), Path: "../sys"}), "Invalid: spec.auth.appRole.path: "},
+		"AppRoleBoth":        {role(v1alpha1.AppRoleAuth{RoleID: roleID, RoleRef: p("role"), SecretRef: ref("secret")}), "Invalid: spec.auth.appRole: set either"},
+
+		"UserPass":          {user(v1alpha1.PasswordAuth{Username: "bob", SecretRef: ref("password")}), ""},
+		"UserPassWrong":     {user(v1alpha1.PasswordAuth{Username: "bob", SecretRef: ref("garbage")}), "Denied: spec.auth.userPass.secretRef: Vault does not accept"},
+		"UserPassNoSuch":    {user(v1alpha1.PasswordAuth{Username: "eve", SecretRef: ref("password")}), "Denied: spec.auth.userPass.secretRef: Vault does not accept"},
+		"UserPassNoSecret":  {user(v1alpha1.PasswordAuth{Username: "bob", SecretRef: ref("none")}), "Invalid: spec.auth.userPass.secretRef: Secret"},
+		"UserPassUp":        {user(v1alpha1.PasswordAuth{Username: "../../x", SecretRef: ref("password")}), "Invalid: spec.auth.userPass.username: "},
+		"UserPassInAFolder": {user(v1alpha1.PasswordAuth{Username: "a/b", SecretRef: ref("password")}), "Invalid: spec.auth.userPass.username: "},
+
+		"JWT":             {jwt(v1alpha1.JWTAuth{Role: "shop", SecretRef: p("jwt")}), ""},
+		"JWTAccount":      {jwt(v1alpha1.JWTAuth{Role: "shop", KubernetesServiceAccountToken: sa(account("reader"))}), ""},
+		"JWTNoAccount":    {jwt(v1alpha1.JWTAuth{Role: "shop", KubernetesServiceAccountToken: sa(account("nobody"))}), "Invalid: spec.auth.jwt.kubernetesServiceAccountToken.serviceAccountRef: ServiceAccount"},
+		"JWTAudience":     {jwt(v1alpha1.JWTAuth{Role: "shop", KubernetesServiceAccountToken: sa(account("reader", "other"))}), "Denied: spec.auth.jwt.kubernetesServiceAccountToken.serviceAccountRef: Vault does not accept"},
+		"JWTWrongRole":    {jwt(v1alpha1.JWTAuth{Role: "other", SecretRef: p("jwt")}), "Denied: spec.auth.jwt.role: Vault has no such role"},
+		"JWTNoRole":       {jwt(v1alpha1.JWTAuth{SecretRef: p("jwt")}), "Denied: spec.auth.jwt.role: must be set"},
+		"JWTExpired":      {jwt(v1alpha1.JWTAuth{Role: "shop", SecretRef: p("expired-jwt")}), "Denied: spec.auth.jwt.secretRef: Vault does not accept"},
+		"JWTForeign":      {jwt(v1alpha1.JWTAuth{Role: "shop", SecretRef: p("foreign-jwt")}), "Denied: spec.auth.jwt.secretRef: Vault does not accept"},
+		"JWTGarbage":      {jwt(v1alpha1.JWTAuth{Role: "shop", SecretRef: p("garbage")}), "Denied: spec.auth.jwt.secretRef: Vault does not accept"},
+		"JWTNoSecret":     {jwt(v1alpha1.JWTAuth{Role: "shop", SecretRef: p("none")}), "Invalid: spec.auth.jwt.secretRef: Secret"},
+		"Kubernetes":      {kube(v1alpha1.KubernetesAuth{Role: "shop", ServiceAccountRef: account("reader")}), ""},
+		"KubernetesToken": {kube(v1alpha1.KubernetesAuth{Role: "shop", SecretRef: p("api-jwt")}), ""},
+		"KubernetesRole":  {kube(v1alpha1.KubernetesAuth{Role: "other", ServiceAccountRef: account("reader")}), "Denied: spec.auth.kubernetes.role: Vault has no such role"},
+		"KubernetesNone":  {kube(v1alpha1.KubernetesAuth{Role: "shop", ServiceAccountRef: account("nobody")}), "Invalid: spec.auth.kubernetes.serviceAccountRef: ServiceAccount"},
+		"KubernetesWrong": {kube(v1alpha1.KubernetesAuth{Role: "shop", SecretRef: p("foreign-jwt")}), "Denied: spec.auth.kubernetes.secretRef: Vault does not accept"},
+		"KubernetesEmpty": {kube(v1alpha1.KubernetesAuth{Role: "shop", SecretRef: p("garbage")}), "Denied: spec.auth.kubernetes.secretRef: Vault does not accept"},
+
+		"CertOverHTTP": {auth{Cert: &v1alpha1.CertAuth{ClientCert: ref("garbage"), SecretRef: ref("garbage")}}, "Invalid: spec.auth.cert.clientCert and spec.auth.cert.secretRef: "},
+		"Nothing":      {auth{}, "Invalid: spec.auth: set exactly one"},
+		"Two":          {auth{TokenSecretRef: p("token"), UserPass: &v1alpha1.PasswordAuth{Username: "bob"}}, "Invalid: spec.auth: set exactly one"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			s := appRole(srv.URL, withAuth(tc.auth))
+			client, err := Connect(t.Context(), s, secrets)
+			if err == nil {
+				defer func() { _ = store.Close(client) }()
+				err = client.(*Client).Check(t.Context())
+			}
+			if tc.want == "" {
+				if err != nil {
+					t.Fatalf("Check: %v", err)
+				}
+				if got := read1(t, client.(*Client)); got != db {
+					t.Errorf("got %s, want %s", got, db)
+				}
+				return
+			}
+			got := string(store.ClassOf(err)) + ": " + store.Safe(err).Error()
+			if !strings.HasPrefix(got, tc.want) || strings.Contains(got, "c4n4ry") {
+				t.Errorf("got %q, want %q…", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestNoAuth(t *testing.T) {
+	s := appRole("http://127.0.0.1:1", func(s *v1alpha1.VaultKVSpec) { s.Auth = nil })
+	for name, c := range map[string]store.Credentials{"Ambient": creds{}, "NotAmbient": notAmbient{}} {
+		t.Run(name, func(t *testing.T) {
+			_, err := Connect(t.Context(), s, c)
+			if store.ClassOf(err) != store.Invalid || !strings.HasPrefix(err.Error(), "spec.auth: ") {
+				t.Errorf("error %v, want Invalid that names spec.auth", err)
+			}
+		})
+	}
+}
+
+type notAmbient struct{ creds }
+
+func (notAmbient) Ambient() error { return store.NewError(store.Invalid, "auth is not set") }
+
+// stubbed has the proxy answer logins at a path, as Vault would, if the body is right.
+func stubbed(t *testing.T, path string, right func(body M) string) (*vaulttest.Server, creds) {
+	t.Helper()
+	srv, secrets := vault(t, "1h")
+	mustPut(t, srv, "shop/db", db)
+	secrets["password"], secrets["key-id"], secrets["key"], secrets["garbage"] = "pw", "AKIDEXAMPLE", "c4n4ry", "c4n4ry"
+	token := srv.Token(M{"policies": []string{"reader"}})
+	t.Cleanup(srv.Inject(vaulttest.On(path), func(w http.ResponseWriter, r *http.Request) {
+		body := M{}
+		if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
+			t.Error(err)
+		}
+		if wrong := right(body); wrong != "" {
+			w.WriteHeader(http.StatusBadRequest)
+			_ = json.NewEncoder(w).Encode(M{"errors": []string{wrong}}) // The client reads it.
+			return
+		}
+		_ = json.NewEncoder(w).Encode(M{"auth": M{"client_token": token, "lease_duration": 3600, "renewable": true}}) // The client reads it.
+	}))
+	return srv, secrets
+}
+
+// The server of the tests has no LDAP: this is the form of its logins, by
+// https://developer.hashicorp.com/vault/api-docs/auth/ldap#login-with-ldap-user.
+func TestLDAP(t *testing.T) {
+	srv, secrets := stubbed(t, "auth/people/login/bob@example.com", func(body M) string { return cmp.Diff(M{"password": "pw"}, body) })
+	auth := v1alpha1.PasswordAuth{Path: "people", Username: "bob@example.com", SecretRef: ref("password")}
+	c := connect(t, appRole(srv.URL, withAuth(v1alpha1.VaultAuth{LDAP: &auth})), secrets)
+	if got := read1(t, c); got != db {
+		t.Errorf("got %s, want %s", got, db)
+	}
+	auth.SecretRef = ref("garbage")
+	c = connect(t, appRole(srv.URL, withAuth(v1alpha1.VaultAuth{LDAP: &auth})), secrets)
+	if got := read1(t, c); !strings.HasPrefix(got, "Denied: spec.auth.ldap.secretRef: ") {
+		t.Errorf("got %s, want Denied that names the password", got)
+	}
+}
+
+// Nor has it AWS: this is the form of its logins, by
+// https://developer.hashicorp.com/vault/api-docs/auth/aws#login.
+func TestIAM(t *testing.T) {
+	srv, secrets := stubbed(t, "auth/aws/login", func(body M) string {
+		if body["role"] != "shop" {
+			return "entry for role other not found"
+		}
+		decoded := func(field string) string {
+			raw, err := base64.StdEncoding.DecodeString(body[field].(string))
+			if err != nil {
+				t.Error(err)
+			}
+			return string(raw)
+		}
+		var header http.Header
+		if err := json.Unmarshal([]byte(decoded("iam_request_headers")), &header); err != nil {
+			return err.Error()
+		}
+		signed := header.Get("Authorization")
+		for _, part := range []string{"AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/", "/eu-central-1/sts/aws4_request", "x-vault-aws-iam-server-id", "host"} {
+			if !strings.Contains(signed, part) {
+				t.Errorf("signature %q lacks %q", signed, part)
+			}
+		}
+		return cmp.Diff([]string{"POST", "https://sts.eu-central-1.amazonaws.com/", "Action=GetCallerIdentity&Version=2011-06-15", "sts.eu-central-1.amazonaws.com", "vault.example.com"},
+			[]string{body["iam_http_request_method"].(string), decoded("iam_request_url"), decoded("iam_request_body"), header.Get("Host"), header.Get("X-Vault-AWS-IAM-Server-ID")})
+	})
+	auth := v1alpha1.IAMAuth{
+		Region: "eu-central-1", Role: "shop", ServerID: "vault.example.com",
+		SecretRef: &v1alpha1.IAMSecretRef{AccessKeyIDSecretRef: ref("key-id"), SecretAccessKeySecretRef: ref("key")},
+	}
+	cases := map[string]struct {
+		change func(*v1alpha1.IAMAuth)
+		want   string
+	}{
+		"Key":       {func(*v1alpha1.IAMAuth) {}, db},
+		"WrongRole": {func(a *v1alpha1.IAMAuth) { a.Role = "other" }, "Denied: spec.auth.iam.vaultRole: "},
+		"NoKey": {func(a *v1alpha1.IAMAuth) {
+			a.SecretRef = &v1alpha1.IAMSecretRef{AccessKeyIDSecretRef: ref("key-id"), SecretAccessKeySecretRef: ref("none")}
+		}, "Invalid: spec.auth.iam.secretRef.secretAccessKeySecretRef: Secret"},
+		"NoAccount": {func(a *v1alpha1.IAMAuth) {
+			a.SecretRef, a.AWSIAMRole, a.JWT = nil, "arn:aws:iam::000000000000:role/shop", &v1alpha1.IAMJWT{ServiceAccountRef: *account("nobody")}
+		}, "Invalid: spec.auth.iam.jwt.serviceAccountRef: ServiceAccount"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			a := auth
+			tc.change(&a)
+			c := connect(t, appRole(srv.URL, withAuth(v1alpha1.VaultAuth{IAM: &a})), secrets)
+			if got := read1(t, c); !strings.HasPrefix(got, tc.want) {
+				t.Errorf("got %q, want %q…", got, tc.want)
+			}
+		})
+	}
+}

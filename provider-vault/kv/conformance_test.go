@@ -1,0 +1,56 @@
+package kv
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/store/storetest"
+	"github.com/direct-secrets/direct-secrets/provider-vault/vaulttest"
+)
+
+func TestConformance(t *testing.T) {
+	srv, secrets := vault(t, "1h")
+	storetest.Run(t, storetest.Harness{
+		Connect: func(ctx context.Context) (store.Client, error) {
+			return Connect(ctx, appRole(srv.URL), secrets)
+		},
+		ConnectDenied: func(ctx context.Context) (store.Client, error) {
+			return Connect(ctx, appRole(srv.URL, withSecretID("wrong")), secrets)
+		},
+		Put: func(_ context.Context, key string, data []byte, tags map[string]string) error {
+			return put(srv, key, string(data), tags)
+		},
+		Delete: func(_ context.Context, key string) error {
+			return srv.Try(http.MethodDelete, "secret/metadata/"+key, nil)
+		},
+		Inject:   func(f storetest.Fault) (func(), error) { return inject(srv, f), nil },
+		JSONOnly: true,
+		Without: map[string]string{
+			"read/json": "KV v2 itself reads numbers as floating point: 1.50 becomes 1.5, and large ones are rounded",
+		},
+	})
+}
+
+var failures = map[storetest.Failure]http.HandlerFunc{
+	storetest.Denied:      vaulttest.Refuse(http.StatusForbidden),
+	storetest.Throttled:   vaulttest.Refuse(http.StatusTooManyRequests),
+	storetest.Unavailable: vaulttest.Refuse(http.StatusInternalServerError),
+	storetest.Hang:        vaulttest.Hang,
+	storetest.Dropped:     func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(`{"data":null}`)) },
+}
+
+// inject makes every call fail, or the reads of one secret. An identity that is known may always ask
+// about its own token.
+func inject(srv *vaulttest.Server, f storetest.Fault) func() {
+	own := []string{"auth/token/lookup-self", "sys/internal/ui/mounts/secret"}
+	return srv.Inject(func(c vaulttest.Call) bool {
+		if f.Key != "" {
+			return c.Path == "secret/data/"+f.Key
+		}
+		return f.Failure != storetest.Denied || !slices.Contains(own, c.Path) && !strings.HasSuffix(c.Path, "/login")
+	}, failures[f.Failure])
+}

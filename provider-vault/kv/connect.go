@@ -1,0 +1,72 @@
+// Package kv reads the KV secrets engine of Vault and OpenBao for the store Kinds VaultKV and
+// ClusterVaultKV.
+package kv
+
+import (
+	"context"
+	"sync/atomic"
+
+	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/provider-vault/apis/v1alpha1"
+)
+
+// Kinds returns the store Kinds that this package serves.
+func Kinds() []store.Kind {
+	return []store.Kind{
+		store.KindOf(store.ConnectorFunc[*v1alpha1.VaultKV](Connect)),
+		store.ClusterKindOf(store.ConnectorFunc[*v1alpha1.ClusterVaultKV](ConnectCluster)),
+	}
+}
+
+// Connect makes the client of a store. Vault is not called.
+func Connect(ctx context.Context, s *v1alpha1.VaultKV, creds store.Credentials) (store.Client, error) {
+	return newClient(ctx, &s.Spec, creds)
+}
+
+// ConnectCluster makes the client of a cluster store. Vault is not called.
+func ConnectCluster(ctx context.Context, s *v1alpha1.ClusterVaultKV, creds store.Credentials) (store.Client, error) {
+	return newClient(ctx, &s.Spec.VaultKVSpec, creds)
+}
+
+func newClient(ctx context.Context, spec *v1alpha1.VaultKVSpec, creds store.Credentials) (store.Client, error) {
+	mount, err := checkMount("spec.path", spec.Path)
+	if err != nil {
+		return nil, err
+	}
+	engine, err := engineOf(spec.Version)
+	if err != nil {
+		return nil, err
+	}
+	method, err := methodOf(spec.Auth, creds)
+	if err != nil {
+		return nil, err
+	}
+	srv, err := newServer(ctx, spec, creds)
+	if err != nil {
+		return nil, err
+	}
+	return &Client{mount: mount, engine: engine, server: srv, logins: newLogins(srv, method)}, nil
+}
+
+// A Client reads one KV secrets engine. It logs in when it is first used.
+type Client struct {
+	mount  string
+	engine engine
+	server *server
+	logins *logins
+
+	// mounted is true once Vault has said that mount is a KV secrets engine of the right version.
+	mounted atomic.Bool
+}
+
+var (
+	_ store.Finder  = &Client{}
+	_ store.Checker = &Client{}
+)
+
+// Close ends the session at Vault, and releases connections.
+func (c *Client) Close() error {
+	c.logins.close()
+	c.server.close()
+	return nil
+}

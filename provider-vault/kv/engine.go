@@ -1,0 +1,125 @@
+package kv
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strconv"
+
+	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/provider-vault/apis/v1alpha1"
+)
+
+// An engine is what differs between the versions of the KV secrets engine.
+type engine interface {
+	// version is that of the engine, as Vault's mounts have it.
+	version() string
+	// read and list return paths at Vault; the latter is of a folder.
+	read(mount, key string) string
+	list(mount, folder string) string
+	// query selects a version of a secret.
+	query(version string) (url.Values, error)
+	// value makes a Value of an answer; one without any value proves nothing.
+	value(ref store.Ref, data json.RawMessage) (store.Value, error)
+	// gone reports whether the answer to a read, refused with 404, says that the secret is deleted.
+	gone(data json.RawMessage) bool
+}
+
+func engineOf(v v1alpha1.KVVersion) (engine, error) {
+	switch v {
+	case "", v1alpha1.KVv2:
+		return kv2{}, nil
+	case v1alpha1.KVv1:
+		return kv1{}, nil
+	}
+	return nil, store.NewError(store.Invalid, "spec.version: %q is none; write v1 or v2", string(v))
+}
+
+// onlyVersion stands for the one version of a secret that KV v1 keeps.
+const onlyVersion = "current"
+
+// kv1 is https://developer.hashicorp.com/vault/api-docs/secret/kv/kv-v1.
+type kv1 struct{}
+
+func (kv1) version() string                  { return "1" }
+func (kv1) read(mount, key string) string    { return mount + "/" + key }
+func (kv1) list(mount, folder string) string { return mount + "/" + folder }
+func (kv1) gone(json.RawMessage) bool        { return false }
+
+func (kv1) query(version string) (url.Values, error) {
+	if version != "" && version != onlyVersion {
+		return nil, store.NewError(store.Invalid, "version %q: KV v1 keeps no versions; remove it", shortened(version))
+	}
+	return nil, nil
+}
+
+func (kv1) value(ref store.Ref, data json.RawMessage) (store.Value, error) {
+	v := store.Value{Key: ref.Key, Data: data, Version: onlyVersion}
+	if ref.Metadata {
+		v.Metadata = map[string]string{}
+	}
+	return v, objectIn(ref, data)
+}
+
+// kv2 is https://developer.hashicorp.com/vault/api-docs/secret/kv/kv-v2.
+type kv2 struct{}
+
+func (kv2) version() string                  { return "2" }
+func (kv2) read(mount, key string) string    { return mount + "/data/" + key }
+func (kv2) list(mount, folder string) string { return mount + "/metadata/" + folder }
+
+var versionNumber = regexp.MustCompile(`^[1-9][0-9]{0,17}$`)
+
+func (kv2) query(version string) (url.Values, error) {
+	switch {
+	case version == "":
+		return nil, nil
+	case !versionNumber.MatchString(version):
+		return nil, store.NewError(store.Invalid, "version %q: is none of KV v2; write a number such as 3", shortened(version))
+	}
+	return url.Values{"version": {version}}, nil
+}
+
+// kv2Data is the data of an answer.
+type kv2Data struct {
+	Data     json.RawMessage `json:"data"`
+	Metadata struct {
+		Version  int64             `json:"version"`
+		Deleted  string            `json:"deletion_time"`
+		Destroy  bool              `json:"destroyed"`
+		Metadata map[string]string `json:"custom_metadata"`
+	} `json:"metadata"`
+}
+
+func (kv2) value(ref store.Ref, data json.RawMessage) (store.Value, error) {
+	var d kv2Data
+	if json.Unmarshal(data, &d) != nil || d.Metadata.Version == 0 {
+		return store.Value{}, store.NewError(store.Unavailable, "%s: the answer of Vault lacks the value", about(ref))
+	}
+	v := store.Value{Key: ref.Key, Data: d.Data, Version: strconv.FormatInt(d.Metadata.Version, 10)}
+	if ref.Metadata {
+		v.Metadata = map[string]string{}
+		for k, s := range d.Metadata.Metadata {
+			v.Metadata[k] = s
+		}
+	}
+	return v, objectIn(ref, d.Data)
+}
+
+func (kv2) gone(data json.RawMessage) bool {
+	var d kv2Data
+	return json.Unmarshal(data, &d) == nil && d.Metadata.Version > 0 && (d.Metadata.Deleted != "" || d.Metadata.Destroy)
+}
+
+// objectIn makes sure that there is a JSON object.
+func objectIn(ref store.Ref, data json.RawMessage) error {
+	if !bytes.HasPrefix(bytes.TrimSpace(data), []byte("{")) {
+		return store.NewError(store.Unavailable, "%s: the answer of Vault lacks the value", about(ref))
+	}
+	return nil
+}
+
+// notThere tells apart what a 404 can mean.
+func notThere(r *refusal) bool { return r.status == http.StatusNotFound && r.definite }

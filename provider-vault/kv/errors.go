@@ -1,0 +1,207 @@
+package kv
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
+
+	"github.com/direct-secrets/direct-secrets/common/store"
+)
+
+// Statuses that Vault has beside those of HTTP; see https://developer.hashicorp.com/vault/api-docs#http-status-codes.
+const (
+	statusRecoveryStandby = 472
+	statusStandby         = 473
+)
+
+// A meaning is what a status says of a request that reached Vault.
+type meaning struct {
+	class store.Class
+	text  string
+}
+
+const standby = "the node is a standby that does not answer; set spec.server to the address of the active node"
+
+// meanings classify the statuses of Vault. Whatever is not listed is Unavailable; 404 is told apart
+// by what comes with it.
+var meanings = map[int]meaning{
+	http.StatusBadRequest:         {store.Invalid, "Vault rejects the request as not valid"},
+	http.StatusForbidden:          {store.Denied, "access denied"},
+	http.StatusMethodNotAllowed:   {store.Invalid, "Vault cannot do that there; check spec.path and spec.version"},
+	http.StatusPreconditionFailed: {store.Unavailable, "the node lags behind"},
+	http.StatusTooManyRequests:    {store.Throttled, "Vault asks for fewer calls"},
+
+	http.StatusInternalServerError: {store.Unavailable, "Vault has an internal error"},
+	http.StatusBadGateway:          {store.Unavailable, "Vault, or a proxy in front of it, cannot reach what it needs"},
+	http.StatusServiceUnavailable:  {store.Unavailable, "Vault is sealed, or not up yet"},
+	statusRecoveryStandby:          {store.Unavailable, standby},
+	statusStandby:                  {store.Unavailable, standby},
+
+	http.StatusMovedPermanently:  {store.Unavailable, redirected},
+	http.StatusFound:             {store.Unavailable, redirected},
+	http.StatusSeeOther:          {store.Unavailable, redirected},
+	http.StatusTemporaryRedirect: {store.Unavailable, redirected},
+	http.StatusPermanentRedirect: {store.Unavailable, redirected},
+}
+
+// inconsistentHeader is named in the answer of a server that does not allow it.
+const inconsistentHeader = "X-Vault-Inconsistent"
+
+const redirected = "the server sends on to another address, where the token is not sent; set spec.server to that address"
+
+// A refusal is an answer of Vault that is no success. Its texts serve to tell refusals apart; they
+// are never shown, because they may hold what was sent.
+type refusal struct {
+	status     int
+	texts      []string
+	retryAfter time.Duration
+	// definite is true for a 404 that comes with nothing else: Vault knows the place, and there is
+	// nothing there.
+	definite bool
+	// foreign is true for an answer that is not in Vault's form.
+	foreign bool
+}
+
+// Error implements error.
+func (r *refusal) Error() string { return "Vault answers with status " + strconv.Itoa(r.status) }
+
+func (r *refusal) says(text string) bool {
+	for _, t := range r.texts {
+		if strings.Contains(t, text) {
+			return true
+		}
+	}
+	return false
+}
+
+func refusalOf(status int, h http.Header, raw []byte) *refusal {
+	r := &refusal{status: status, retryAfter: retryAfter(h)}
+	var b struct {
+		Errors   *[]string       `json:"errors"`
+		Warnings []string        `json:"warnings"`
+		Data     json.RawMessage `json:"data"`
+	}
+	if json.Unmarshal(raw, &b) != nil {
+		r.foreign = true
+		return r
+	}
+	if b.Errors != nil {
+		r.texts = *b.Errors
+	}
+	r.definite = status == http.StatusNotFound && b.Errors != nil && len(*b.Errors) == 0 && len(b.Warnings) == 0
+	return r
+}
+
+// statusOf returns the status with which Vault refused; 0 if it did not.
+func statusOf(err error) int {
+	var r *refusal
+	if errors.As(err, &r) {
+		return r.status
+	}
+	return 0
+}
+
+// retryAfter is how long the server asks to wait; 0 if it does not say. Both forms of RFC 9110 are
+// read.
+func retryAfter(h http.Header) time.Duration {
+	v := h.Get("Retry-After")
+	if n, err := strconv.Atoi(v); err == nil && n > 0 {
+		return time.Duration(n) * time.Second
+	}
+	if at, err := http.ParseTime(v); err == nil {
+		return max(0, time.Until(at))
+	}
+	return 0
+}
+
+// explain turns any error into one of package store. what names the thing that was asked for. The
+// text of an SDK is not used: it may hold what was sent or received.
+func explain(err error, what string) error {
+	var own *store.Error
+	if errors.As(err, &own) {
+		return own
+	}
+	e := explained(err)
+	if what != "" {
+		e.Message = what + ": " + e.Message
+	}
+	return e
+}
+
+func explained(err error) *store.Error {
+	var r *refusal
+	if errors.As(err, &r) {
+		m, ok := meanings[r.status]
+		if r.foreign && r.status < http.StatusInternalServerError && m.class != store.Throttled && m.text != redirected {
+			return store.NewError(store.Unavailable, "spec.server: what answers, with status %d, is not Vault; check scheme, host and port, and what stands in between", r.status)
+		}
+		if r.says(inconsistentHeader) {
+			return store.NewError(store.Invalid, "spec.forwardInconsistent: the server's configuration does not allow it; unset it")
+		}
+		if !ok {
+			return store.NewError(store.Unavailable, "Vault answers with status %d", r.status)
+		}
+		e := store.NewError(m.class, "%s", m.text)
+		if m.class == store.Throttled {
+			e.RetryAfter = r.retryAfter
+		}
+		return e
+	}
+	if text := certificateTrouble(err); text != "" {
+		return store.NewError(store.Unavailable, "%s", text)
+	}
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+		return store.NewError(store.Unavailable, "Vault did not answer in time")
+	}
+	return store.Safe(err)
+}
+
+// certificateTrouble says why a TLS connection failed; empty if it did not for that.
+func certificateTrouble(err error) string {
+	var unknown x509.UnknownAuthorityError
+	var host x509.HostnameError
+	var invalid x509.CertificateInvalidError
+	var verification *tls.CertificateVerificationError
+	var record tls.RecordHeaderError
+	var alert tls.AlertError
+	switch {
+	case errors.As(err, &unknown):
+		return "spec.caBundle: the server's certificate is signed by an authority that is not trusted; set caBundle or caProvider to that authority's certificate"
+	case errors.As(err, &host):
+		return "spec.server: the server's certificate is for another name; correct the address, or the certificate"
+	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
+		return "spec.server: the server's certificate has expired, or is not valid yet"
+	case errors.As(err, &invalid), errors.As(err, &verification):
+		return "spec.server: the server's certificate cannot be verified"
+	case errors.As(err, &record), errors.Is(err, http.ErrSchemeMismatch):
+		return "spec.server: the server does not speak TLS; correct the port"
+	case errors.As(err, &alert):
+		return "spec.clientTLS: the server does not accept the client certificate, or asks for one"
+	}
+	return ""
+}
+
+// at says in which field an error of the credentials has its cause.
+func at(field string, err error) error {
+	var e *store.Error
+	if !errors.As(err, &e) {
+		return store.NewError(store.Unavailable, "%s: cannot be read", field)
+	}
+	return &store.Error{Class: e.Class, RetryAfter: e.RetryAfter, Message: field + ": " + strings.TrimPrefix(e.Message, "auth: ")}
+}
+
+// about names what a ref asks for.
+func about(ref store.Ref) string {
+	if ref.Version != "" {
+		return fmt.Sprintf("secret %q version %q", ref.Key, ref.Version)
+	}
+	return fmt.Sprintf("secret %q", ref.Key)
+}

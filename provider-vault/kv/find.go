@@ -1,0 +1,184 @@
+package kv
+
+import (
+	"context"
+	"encoding/json"
+	"iter"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/direct-secrets/direct-secrets/common/store"
+)
+
+const (
+	// maxFound is how many secrets a query may select.
+	maxFound = 10_000
+	// maxListed is how many names it may look at.
+	maxListed = 100_000
+	// parallel is how many requests one query makes at the same time.
+	parallel = 8
+)
+
+// Find lists the folder of the query and those below it, and then reads what matches: Vault has no
+// list that goes into folders, and no read of many secrets.
+func (c *Client) Find(ctx context.Context, q store.Query) iter.Seq2[store.Value, error] {
+	return func(yield func(store.Value, error) bool) {
+		if len(q.Tags) > 0 && c.engine.version() == (kv1{}).version() {
+			yield(store.Value{}, store.NewError(store.Invalid, "find: KV v1 keeps no custom metadata; remove tags"))
+			return
+		}
+		keys, err := c.list(ctx, q)
+		if err != nil {
+			yield(store.Value{}, err)
+			return
+		}
+		for some := range slices.Chunk(keys, 4*parallel) {
+			values, err := c.readAll(ctx, some, q.Tags)
+			if err != nil {
+				yield(store.Value{}, err)
+				return
+			}
+			for _, v := range values {
+				if !yield(v, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// readAll reads the secrets of keys that carry the tags. What was deleted since it was listed, or is
+// listed because older versions of it are kept, is left out.
+func (c *Client) readAll(ctx context.Context, keys []string, tags map[string]string) ([]store.Value, error) {
+	found := make([]*store.Value, len(keys))
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(parallel)
+	for i, key := range keys {
+		g.Go(func() error {
+			v, err := c.Get(ctx, store.Ref{Key: key, Metadata: len(tags) > 0})
+			if store.IsNotFound(err) {
+				return nil
+			}
+			if err == nil && carries(v.Metadata, tags) {
+				v.Metadata = nil
+				found[i] = &v
+			}
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return nil, err
+	}
+	var values []store.Value
+	for _, v := range found {
+		if v != nil {
+			values = append(values, *v)
+		}
+	}
+	return values, nil
+}
+
+func carries(metadata, tags map[string]string) bool {
+	for k, v := range tags {
+		if got, ok := metadata[k]; !ok || got != v {
+			return false
+		}
+	}
+	return true
+}
+
+// list returns the sorted keys in the folder of the query, and below it, that match its name.
+func (c *Client) list(ctx context.Context, q store.Query) ([]string, error) {
+	folder := strings.TrimSuffix(q.Path, "/")
+	if why := unfit(folder); folder != "" && why != "" {
+		return nil, store.NewError(store.Invalid, "find: path %q %s; write it as folder/folder", shortened(q.Path), why)
+	}
+	if folder != "" {
+		folder += "/"
+	}
+	var keys []string
+	listed := 0
+	for folders := []string{folder}; len(folders) > 0; {
+		entries, err := c.listAll(ctx, folders)
+		if err != nil {
+			return nil, err
+		}
+		folders = nil
+		if listed += len(entries); listed > maxListed {
+			return nil, store.NewError(store.Invalid, "find: more than %d secrets and folders to look at; narrow path", maxListed)
+		}
+		for _, e := range entries {
+			switch {
+			case strings.HasSuffix(e, "/"):
+				folders = append(folders, e)
+			case q.Name == nil || q.Name.MatchString(e):
+				keys = append(keys, e)
+			}
+		}
+		if len(keys) > maxFound {
+			return nil, store.NewError(store.Invalid, "find: more than %d secrets match; narrow path or name", maxFound)
+		}
+	}
+	slices.Sort(keys)
+	return slices.Compact(keys), nil
+}
+
+// listAll returns what is in folders, as whole keys; folders end in a slash.
+func (c *Client) listAll(ctx context.Context, folders []string) ([]string, error) {
+	var mu sync.Mutex
+	var all []string
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(parallel)
+	for _, f := range folders {
+		g.Go(func() error {
+			names, err := c.listOne(ctx, f)
+			mu.Lock()
+			defer mu.Unlock()
+			all = append(all, names...)
+			return err
+		})
+	}
+	return all, g.Wait()
+}
+
+func (c *Client) listOne(ctx context.Context, folder string) ([]string, error) {
+	what := "listing the folder " + strings.TrimSuffix(folder, "/")
+	if folder == "" {
+		what = "listing secrets"
+	}
+	path := c.engine.list(c.mount, folder)
+	a, err := c.read(ctx, path, url.Values{"list": {"true"}})
+	var r *refusal
+	switch {
+	case errors.As(err, &r) && r.status == http.StatusNotFound:
+		// Vault has no empty folders: this is how it says that there is none.
+		if err := c.missing(ctx, r, what); !store.IsNotFound(err) {
+			return nil, err
+		}
+		return nil, nil
+	case r != nil && r.status == http.StatusForbidden && !r.foreign:
+		return nil, store.NewError(store.Denied, "%s: access denied; allow list on %q in a policy", what, shortened(path))
+	case err != nil:
+		return nil, explain(err, what)
+	}
+	var list struct {
+		Keys *[]string `json:"keys"`
+	}
+	if json.Unmarshal(a.Data, &list) != nil || list.Keys == nil {
+		return nil, store.NewError(store.Unavailable, "%s: the answer of Vault lacks the list", what)
+	}
+	keys := *list.Keys
+	for i, name := range keys {
+		keys[i] = folder + name
+		if why := unfit(strings.TrimSuffix(keys[i], "/")); why != "" || strings.TrimSuffix(name, "/") == "" {
+			return nil, store.NewError(store.Invalid, "%s: it holds a name that cannot be read, since it %s; rename it, or narrow path", what, why)
+		}
+	}
+	return keys, nil
+}

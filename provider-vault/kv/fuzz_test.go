@@ -1,0 +1,59 @@
+package kv
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"path"
+	"strings"
+	"testing"
+
+	"github.com/direct-secrets/direct-secrets/common/store"
+)
+
+// FuzzKeys sends keys the way that the SDK does: it joins paths, and puts them into an address.
+func FuzzKeys(f *testing.F) {
+	for _, key := range []string{"a", "shop/db", "../x", "a/../../b", "a//b", "%2e%2e%2f", "a?b#c", "．．／x", "a\x00", "a/.", ";", "\xff", "//"} {
+		f.Add(key)
+	}
+	f.Fuzz(func(t *testing.T, key string) {
+		if checkKey(key) != nil {
+			return
+		}
+		u := url.URL{Scheme: "https", Host: "vault", Path: path.Join("", "/v1/"+kv2{}.read("secret", key))}
+		sent, err := url.ParseRequestURI(u.RequestURI())
+		if err != nil || sent.Path != "/v1/secret/data/"+key || sent.RawQuery != "" || sent.Host != "" {
+			t.Errorf("key %q leads to %+v, %v", key, sent, err)
+		}
+	})
+}
+
+// FuzzAnswers decodes what a server may send.
+func FuzzAnswers(f *testing.F) {
+	for _, raw := range []string{
+		`{"errors":[]}`, `{"errors":["x"]}`, `{"errors":null}`, `{"errors":[],"warnings":["x"]}`, `<html>`, ``, `null`, `[]`, `{"data":null}`,
+		`{"data":{"a":"b"},"metadata":{"version":3,"custom_metadata":{"a":"b"}}}`, `{"data":null,"metadata":{"version":1,"destroyed":true}}`,
+		`{"data":{},"metadata":{"version":1e9}}`, `{"data":[],"metadata":{"version":-1}}`,
+	} {
+		f.Add(http.StatusNotFound, []byte(raw))
+		f.Add(http.StatusOK, []byte(raw))
+	}
+	f.Fuzz(func(t *testing.T, status int, raw []byte) {
+		r := refusalOf(status, http.Header{}, raw)
+		if notThere(r) && (status != http.StatusNotFound || !strings.Contains(strings.ToLower(string(raw)), "errors")) {
+			t.Errorf("status %d, %q is taken for a definite answer", status, raw)
+		}
+		if e := explained(r); e.Class == store.NotFound {
+			t.Errorf("status %d, %q is NotFound before the mount is known", status, raw)
+		}
+		for _, e := range []engine{kv1{}, kv2{}} {
+			v, err := e.value(store.Ref{Key: "a", Metadata: true}, raw)
+			if err == nil && (v.Version == "" || v.Metadata == nil || e.version() == "2" && !json.Valid(v.Data)) {
+				t.Errorf("%q yields %+v", raw, v)
+			}
+			if err != nil && store.ClassOf(err) != store.Unavailable {
+				t.Errorf("%q: error %v, want Unavailable", raw, err)
+			}
+		}
+	})
+}

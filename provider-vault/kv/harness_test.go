@@ -1,0 +1,110 @@
+package kv
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"testing"
+
+	common "github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/provider-vault/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/provider-vault/vaulttest"
+)
+
+// M is a JSON object.
+type M = vaulttest.M
+
+// vault is a server with the KV v2 engine "secret" and an AppRole that may read and list it. Its
+// tokens live for ttl.
+func vault(t testing.TB, ttl string) (srv *vaulttest.Server, secrets creds) {
+	t.Helper()
+	srv = vaulttest.Start(t)
+	srv.Mount("secret", "2")
+	srv.Policy("reader", `path "secret/*" { capabilities = ["read", "list"] }`)
+	srv.Enable("approle")
+	srv.Do(http.MethodPost, "auth/approle/role/shop", M{"token_policies": "reader", "token_ttl": ttl})
+	return srv, creds{
+		"role":   srv.Do(http.MethodGet, "auth/approle/role/shop/role-id", nil)["role_id"].(string),
+		"secret": srv.Do(http.MethodPost, "auth/approle/role/shop/secret-id", nil)["secret_id"].(string),
+		"wrong":  "wrong",
+	}
+}
+
+// creds are what the Secrets of a test hold, by key; the names do not matter.
+type creds map[string]string
+
+func (c creds) SecretValue(_ context.Context, sel common.SecretKeySelector) ([]byte, error) {
+	v, ok := c[sel.Key]
+	if !ok {
+		return nil, store.NewError(store.Invalid, "auth: Secret shop/%s has no value under key %q; add it or correct the reference", sel.Name, sel.Key)
+	}
+	return []byte(v), nil
+}
+
+func (c creds) ServiceAccountToken(_ context.Context, sel common.ServiceAccountSelector, audiences ...string) (string, error) {
+	if v, ok := c[fmt.Sprint("token of ", sel.Name, " for ", audiences)]; ok {
+		return v, nil
+	}
+	return "", store.NewError(store.Invalid, "auth: ServiceAccount shop/%s does not exist; create it or correct the reference", sel.Name)
+}
+
+func (creds) Ambient() error { return nil }
+
+func ref(key string) common.SecretKeySelector {
+	return common.SecretKeySelector{Name: "vault", Key: key}
+}
+
+// appRole reads "secret" with the AppRole, without retries.
+func appRole(url string, opts ...func(*v1alpha1.VaultKVSpec)) *v1alpha1.VaultKV {
+	none := int32(0)
+	s := &v1alpha1.VaultKV{Spec: v1alpha1.VaultKVSpec{
+		StoreSpec: common.StoreSpec{RetrySettings: &common.RetrySettings{MaxRetries: &none}},
+		Server:    url, Path: "secret",
+		Auth: &v1alpha1.VaultAuth{AppRole: &v1alpha1.AppRoleAuth{RoleRef: new(ref("role")), SecretRef: ref("secret")}},
+	}}
+	s.Namespace, s.Name = "shop", "prod"
+	for _, o := range opts {
+		o(&s.Spec)
+	}
+	return s
+}
+
+func withAuth(a v1alpha1.VaultAuth) func(*v1alpha1.VaultKVSpec) {
+	return func(s *v1alpha1.VaultKVSpec) { s.Auth = &a }
+}
+
+func withSecretID(key string) func(*v1alpha1.VaultKVSpec) {
+	return func(s *v1alpha1.VaultKVSpec) { s.Auth.AppRole.SecretRef = ref(key) }
+}
+
+func connect(t testing.TB, s *v1alpha1.VaultKV, c creds) *Client {
+	t.Helper()
+	client, err := Connect(t.Context(), s, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := store.Close(client); err != nil {
+			t.Error(err)
+		}
+	})
+	return client.(*Client)
+}
+
+// put writes a secret of KV v2.
+func put(srv *vaulttest.Server, key, object string, metadata map[string]string) error {
+	err := srv.Try(http.MethodPost, "secret/data/"+key, M{"data": json.RawMessage(object)})
+	if err == nil && metadata != nil {
+		err = srv.Try(http.MethodPost, "secret/metadata/"+key, M{"custom_metadata": metadata})
+	}
+	return err
+}
+
+func mustPut(t testing.TB, srv *vaulttest.Server, key, object string) {
+	t.Helper()
+	if err := put(srv, key, object, nil); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,218 @@
+package kv
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/provider-vault/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/provider-vault/vaulttest"
+)
+
+// patience is how long a test waits for what must come.
+const patience = 60 * time.Second
+
+func eventually(t testing.TB, missing func() string) {
+	t.Helper()
+	deadline := time.After(patience)
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for what := missing(); what != ""; what = missing() {
+		select {
+		case <-deadline:
+			t.Fatalf("still not so: %s", what)
+		case <-tick.C:
+		}
+	}
+}
+
+// reads makes n reads of shop/db, many at the same time.
+func reads(t testing.TB, c *Client, n int) {
+	t.Helper()
+	var g errgroup.Group
+	g.SetLimit(32)
+	for range n {
+		g.Go(func() error {
+			_, err := c.Get(t.Context(), store.Ref{Key: "shop/db"})
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func read1(t testing.TB, c *Client) string {
+	v, err := c.Get(t.Context(), store.Ref{Key: "shop/db"})
+	if err != nil {
+		return string(store.ClassOf(err)) + ": " + store.Safe(err).Error()
+	}
+	return string(v.Data)
+}
+
+const db = `{"password":"one"}`
+
+func TestLogins(t *testing.T) {
+	srv, secrets := vault(t, "1h")
+	mustPut(t, srv, "shop/db", db)
+	c := connect(t, appRole(srv.URL), secrets)
+
+	reads(t, c, 500)
+	if got, want := [2]int{srv.Count(vaulttest.IsLogin), srv.Count(vaulttest.IsRead)}, [2]int{1, 500}; got != want {
+		t.Errorf("500 reads cost 1 login: %d logins, %d reads", got[0], got[1])
+	}
+	if n := len(srv.Calls()); n != 501 {
+		t.Errorf("Reads need nothing but a login: %d calls", n)
+	}
+
+	if n := srv.RevokeTokens(); n != 1 {
+		t.Fatalf("%d tokens were revoked, want 1", n)
+	}
+	srv.Reset()
+	reads(t, c, 500)
+	if n := srv.Count(vaulttest.IsLogin); n != 1 {
+		t.Errorf("A token that dies early costs exactly 1 login: %d", n)
+	}
+}
+
+func TestDeniedCostsNoLogin(t *testing.T) {
+	srv, secrets := vault(t, "1h")
+	mustPut(t, srv, "shop/db", db)
+	srv.Policy("reader", `path "secret/data/shop/db" { capabilities = ["read"] }`)
+	c := connect(t, appRole(srv.URL), secrets)
+	for range 20 {
+		reads(t, c, 1)
+		if _, err := c.Get(t.Context(), store.Ref{Key: "other"}); store.ClassOf(err) != store.Denied || !strings.Contains(err.Error(), `allow read on "secret/data/other"`) {
+			t.Fatalf("error %v, want Denied with what to allow", err)
+		}
+	}
+	if n := srv.Count(vaulttest.IsLogin); n != 1 {
+		t.Errorf("A permission that is missing is no reason to log in: %d logins", n)
+	}
+	if n := srv.Count(vaulttest.On("auth/token/lookup-self")); n > 5 {
+		t.Errorf("Nor to ask about the token each time: %d times", n)
+	}
+}
+
+// Before 1.13, and at OpenBao, the answer to a dead token is the one to a missing permission.
+func TestDeadTokenOfOlderServers(t *testing.T) {
+	srv, secrets := vault(t, "1h")
+	mustPut(t, srv, "shop/db", db)
+	c := connect(t, appRole(srv.URL), secrets)
+	reads(t, c, 1)
+	dead := srv.Calls()[len(srv.Calls())-1].Header.Get("X-Vault-Token")
+	srv.RevokeTokens()
+	srv.Reset()
+	t.Cleanup(srv.Inject(func(call vaulttest.Call) bool { return call.Header.Get("X-Vault-Token") == dead }, vaulttest.Refuse(http.StatusForbidden)))
+	reads(t, c, 100)
+	if n := srv.Count(vaulttest.IsLogin); n != 1 {
+		t.Errorf("A token that dies early costs exactly 1 login: %d", n)
+	}
+}
+
+func TestRenewal(t *testing.T) {
+	srv, secrets := vault(t, "6s")
+	mustPut(t, srv, "shop/db", db)
+	c := connect(t, appRole(srv.URL), secrets)
+	reads(t, c, 1)
+	renewals := vaulttest.On("auth/token/renew-self")
+	eventually(t, func() string {
+		if srv.Count(renewals) < 2 {
+			return "two renewals, by which the first lease is over"
+		}
+		return ""
+	})
+	reads(t, c, 1)
+	if n := srv.Count(vaulttest.IsLogin); n != 1 {
+		t.Errorf("A token that is renewed in time needs no other: %d logins", n)
+	}
+}
+
+func TestMaximumTTL(t *testing.T) {
+	srv, secrets := vault(t, "1s")
+	mustPut(t, srv, "shop/db", db)
+	srv.Do(http.MethodPost, "auth/approle/role/shop", M{"token_max_ttl": "2s"})
+	c := connect(t, appRole(srv.URL), secrets)
+	eventually(t, func() string {
+		if got := read1(t, c); got != db {
+			t.Fatalf("A reader does not notice that tokens end: %s", got)
+		}
+		if srv.Count(vaulttest.IsLogin) < 3 {
+			return "three logins, one after the other"
+		}
+		return ""
+	})
+	if n := srv.Count(vaulttest.On("auth/token/lookup-self")); n > 0 {
+		t.Errorf("Tokens are replaced before they end: %d lookups", n)
+	}
+}
+
+func TestCloseRevokes(t *testing.T) {
+	srv, secrets := vault(t, "1h")
+	mustPut(t, srv, "shop/db", db)
+	client, err := Connect(t.Context(), appRole(srv.URL), secrets)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := client.(*Client)
+	reads(t, c, 1)
+	if err := store.Close(c); err != nil {
+		t.Fatal(err)
+	}
+	if n := srv.RevokeTokens(); n != 0 {
+		t.Errorf("A closed client leaves no token behind: %d", n)
+	}
+	if got := read1(t, c); !strings.HasPrefix(got, "Unavailable: ") {
+		t.Errorf("A closed client makes no new one: %s", got)
+	}
+	if n := srv.Count(vaulttest.IsLogin); n != 1 {
+		t.Errorf("%d logins, want 1", n)
+	}
+}
+
+func TestTokenIsNotOurs(t *testing.T) {
+	srv, secrets := vault(t, "1h")
+	mustPut(t, srv, "shop/db", db)
+	secrets["token"] = srv.Token(M{"policies": []string{"reader"}, "ttl": "1h"}) + "\n"
+	r := ref("token")
+	client, err := Connect(t.Context(), appRole(srv.URL, withAuth(v1alpha1.VaultAuth{TokenSecretRef: &r})), secrets)
+	if err != nil {
+		t.Fatal(err)
+	}
+	reads(t, client.(*Client), 10)
+	if err := store.Close(client); err != nil {
+		t.Fatal(err)
+	}
+	if n := srv.RevokeTokens(); n != 1 {
+		t.Errorf("The token of a Secret serves others, too: %d left", n)
+	}
+}
+
+func TestSealAndRestart(t *testing.T) {
+	srv, secrets := vault(t, "1h")
+	mustPut(t, srv, "shop/db", db)
+	c := connect(t, appRole(srv.URL), secrets)
+	reads(t, c, 1)
+
+	srv.Seal()
+	for _, err := range []error{c.Check(t.Context()), func() error { _, err := c.Get(t.Context(), store.Ref{Key: "shop/db"}); return err }()} {
+		if store.ClassOf(err) != store.Unavailable || !strings.Contains(err.Error(), "sealed") {
+			t.Errorf("error %v, want Unavailable that says that Vault is sealed", err)
+		}
+	}
+	if got := read1(t, connect(t, appRole(srv.URL), secrets)); !strings.HasPrefix(got, "Unavailable: spec.auth.appRole: logging in: ") {
+		t.Errorf("A login that cannot be made says nothing of credentials: %s", got)
+	}
+	srv.Unseal()
+	eventually(t, func() string { return cmp.Diff(db, read1(t, c)) })
+
+	srv.Restart()
+	eventually(t, func() string { return cmp.Diff(db, read1(t, c)) })
+	srv.RevokeTokens()
+	eventually(t, func() string { return cmp.Diff(db, read1(t, c)) })
+}

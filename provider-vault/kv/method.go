@@ -1,0 +1,179 @@
+package kv
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"unicode"
+
+	common "github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/provider-vault/apis/v1alpha1"
+)
+
+// A method is a way to log in.
+type method struct {
+	// field of the method in the spec, and the field of the credential within it.
+	field, credential string
+	// path to send the login to, below v1/.
+	path string
+	// body of the login; it reads what the method refers to anew each time.
+	body func(ctx context.Context) (map[string]any, error)
+	// token, instead of path and body, reads a token that exists already.
+	token func(ctx context.Context) (string, error)
+	// wrong says what a refused credential is.
+	wrong string
+	// hints tell by Vault's text which other field is to be mended.
+	hints []hint
+}
+
+// A hint is what a text of Vault means.
+type hint struct {
+	says        string
+	field, text string
+}
+
+// secretAt reads a Secret; the error names the field.
+func secretAt(ctx context.Context, creds store.Credentials, field string, sel common.SecretKeySelector) ([]byte, error) {
+	v, err := creds.SecretValue(ctx, sel)
+	if err != nil {
+		return nil, at(field, err)
+	}
+	return v, nil
+}
+
+// textAt reads a Secret without the white space around it, such as the line end of a file.
+func textAt(ctx context.Context, creds store.Credentials, field string, sel common.SecretKeySelector) (string, error) {
+	v, err := secretAt(ctx, creds, field, sel)
+	if err != nil {
+		return "", err
+	}
+	text := strings.TrimSpace(string(v))
+	if text == "" {
+		return "", store.NewError(store.Invalid, "%s: the value is blank", field)
+	}
+	return text, nil
+}
+
+// methodOf returns the method that a store names.
+func methodOf(auth *v1alpha1.VaultAuth, creds store.Credentials) (*method, error) {
+	if auth == nil {
+		if err := creds.Ambient(); err != nil {
+			return nil, at("spec.auth", err)
+		}
+		return nil, store.NewError(store.Invalid, "spec.auth: not set, and Vault has no identity that an operator would bring along; set one method")
+	}
+	var made []*method
+	var failed error
+	add := func(m *method, err error) {
+		made = append(made, m)
+		if failed == nil {
+			failed = err
+		}
+	}
+	if auth.TokenSecretRef != nil {
+		add(byToken(*auth.TokenSecretRef, creds), nil)
+	}
+	if auth.AppRole != nil {
+		add(byAppRole(auth.AppRole, creds))
+	}
+	if auth.Kubernetes != nil {
+		add(byKubernetes(auth.Kubernetes, creds))
+	}
+	if auth.JWT != nil {
+		add(byJWT(auth.JWT, creds))
+	}
+	if auth.UserPass != nil {
+		add(byPassword("spec.auth.userPass", "userpass", auth.UserPass, creds))
+	}
+	if auth.LDAP != nil {
+		add(byPassword("spec.auth.ldap", "ldap", auth.LDAP, creds))
+	}
+	if auth.Cert != nil {
+		add(byCert(auth.Cert))
+	}
+	if auth.IAM != nil {
+		add(byIAM(auth.IAM, creds))
+	}
+	if len(made) != 1 {
+		return nil, store.NewError(store.Invalid, "spec.auth: set exactly one of tokenSecretRef, appRole, kubernetes, jwt, userPass, ldap, cert and iam")
+	}
+	return made[0], failed
+}
+
+// login returns a new session. Errors are of package store, and name the field to mend.
+func (m *method) login(ctx context.Context, srv *server) (*session, error) {
+	if m.token != nil {
+		return m.adopt(ctx, srv)
+	}
+	body, err := m.body(ctx)
+	if err != nil {
+		return nil, err
+	}
+	c, err := srv.client(srv.authNamespace, "")
+	if err != nil {
+		return nil, err
+	}
+	a, err := write(ctx, c, m.path, body)
+	if err != nil {
+		return nil, m.explain(err)
+	}
+	if a.Auth == nil || !printable(a.Auth.Token) {
+		return nil, store.NewError(store.Unavailable, "%s: the answer of Vault holds no token; multi-factor logins cannot be made", m.field)
+	}
+	s, err := srv.newSession(a.Auth.Token)
+	if err != nil {
+		return nil, err
+	}
+	s.lease, s.renewable, s.own = a.Auth.lease(), a.Auth.Renewable, true
+	return s, nil
+}
+
+// adopt makes a session of a token that exists already.
+func (m *method) adopt(ctx context.Context, srv *server) (*session, error) {
+	token, err := m.token(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if !printable(token) {
+		return nil, store.NewError(store.Invalid, "%s: the value is no token", m.credential)
+	}
+	s, err := srv.newSession(token)
+	if err != nil {
+		return nil, err
+	}
+	g, err := s.lookup(ctx)
+	if err != nil {
+		return nil, m.explain(err)
+	}
+	s.lease, s.renewable = g.lease(), g.Renewable
+	return s, nil
+}
+
+// printable reports whether a token can be sent.
+func printable(token string) bool {
+	return token != "" && !strings.ContainsFunc(token, func(r rune) bool { return r > unicode.MaxASCII || r <= ' ' || r == 0x7f })
+}
+
+// explain turns the error of a login into one that names the field to mend.
+func (m *method) explain(err error) error {
+	r, ok := err.(*refusal) //nolint:errorlint // read and write return it as it is
+	if !ok {
+		return explain(err, "logging in")
+	}
+	if r.foreign || r.says(inconsistentHeader) {
+		return explain(err, "")
+	}
+	switch r.status {
+	case http.StatusBadRequest, http.StatusForbidden, http.StatusUnauthorized:
+		for _, h := range m.hints {
+			if r.says(h.says) {
+				return store.NewError(store.Denied, "%s: %s", h.field, h.text)
+			}
+		}
+		return store.NewError(store.Denied, "%s: %s", m.credential, m.wrong)
+	case http.StatusNotFound, http.StatusMethodNotAllowed:
+		return store.NewError(store.Invalid, "%s: no such auth method at Vault; correct its path, or spec.namespace", m.field)
+	}
+	return explain(err, m.field+": logging in")
+}

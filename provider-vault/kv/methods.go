@@ -1,0 +1,160 @@
+package kv
+
+import (
+	"cmp"
+	"context"
+
+	common "github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/provider-vault/apis/v1alpha1"
+)
+
+func byToken(ref common.SecretKeySelector, creds store.Credentials) *method {
+	const field = "spec.auth.tokenSecretRef"
+	return &method{
+		field: field, credential: field,
+		wrong: "Vault does not accept the token; it has ended or was revoked, is of another namespace, or may not look itself up (policy default); store a new one",
+		token: func(ctx context.Context) (string, error) { return textAt(ctx, creds, field, ref) },
+	}
+}
+
+// loginPath returns where a method at a mount takes logins.
+func loginPath(field, mount, fallback string) (string, error) {
+	mount, err := checkMount(field, cmp.Or(mount, fallback))
+	return "auth/" + mount + "/login", err
+}
+
+func byAppRole(a *v1alpha1.AppRoleAuth, creds store.Credentials) (*method, error) {
+	const field = "spec.auth.appRole"
+	if (a.RoleID != "") == (a.RoleRef != nil) {
+		return nil, store.NewError(store.Invalid, "%s: set either roleId or roleRef", field)
+	}
+	path, err := loginPath(field+".path", a.Path, "approle")
+	return &method{
+		field: field, credential: field + ".secretRef", path: path,
+		wrong: "Vault does not accept the secret id with this role id; check both, and path",
+		body: func(ctx context.Context) (map[string]any, error) {
+			role := a.RoleID
+			if a.RoleRef != nil {
+				var err error
+				if role, err = textAt(ctx, creds, field+".roleRef", *a.RoleRef); err != nil {
+					return nil, err
+				}
+			}
+			secret, err := textAt(ctx, creds, field+".secretRef", a.SecretRef)
+			return map[string]any{"role_id": role, "secret_id": secret}, err
+		},
+	}, err
+}
+
+func byKubernetes(a *v1alpha1.KubernetesAuth, creds store.Credentials) (*method, error) {
+	const field = "spec.auth.kubernetes"
+	if (a.ServiceAccountRef != nil) == (a.SecretRef != nil) {
+		return nil, store.NewError(store.Invalid, "%s: set either serviceAccountRef or secretRef", field)
+	}
+	path, err := loginPath(field+".mountPath", a.Path, "kubernetes")
+	token := tokenSource{creds: creds, field: field + ".secretRef", secret: a.SecretRef}
+	if a.ServiceAccountRef != nil {
+		token = tokenSource{creds: creds, field: field + ".serviceAccountRef", account: a.ServiceAccountRef}
+	}
+	return &method{
+		field: field, credential: token.field, path: path,
+		wrong: "Vault does not accept the token for this role; check the role's names, namespaces and audience, and mountPath",
+		hints: []hint{
+			{"invalid role name", field + ".role", "Vault has no such role"},
+			{"role name", field + ".role", "Vault has no such role"},
+			{"could not load", field, "the auth method is not configured at Vault"},
+		},
+		body: func(ctx context.Context) (map[string]any, error) {
+			jwt, err := token.get(ctx)
+			return map[string]any{"role": a.Role, "jwt": jwt}, err
+		},
+	}, err
+}
+
+func byJWT(a *v1alpha1.JWTAuth, creds store.Credentials) (*method, error) {
+	const field = "spec.auth.jwt"
+	if (a.KubernetesServiceAccountToken != nil) == (a.SecretRef != nil) {
+		return nil, store.NewError(store.Invalid, "%s: set either secretRef or kubernetesServiceAccountToken", field)
+	}
+	path, err := loginPath(field+".path", a.Path, "jwt")
+	token := tokenSource{creds: creds, field: field + ".secretRef", secret: a.SecretRef}
+	if k := a.KubernetesServiceAccountToken; k != nil {
+		token = tokenSource{creds: creds, field: field + ".kubernetesServiceAccountToken.serviceAccountRef", account: &k.ServiceAccountRef, audience: "vault"}
+	}
+	return &method{
+		field: field, credential: token.field, path: path,
+		wrong: "Vault does not accept the token; it may have expired, or its issuer, audience or claims are not those of the role",
+		hints: []hint{
+			{"role ", field + ".role", "Vault has no such role"},
+			{"missing role", field + ".role", "must be set: the auth method has no default role"},
+			{"could not load", field, "the auth method is not configured at Vault"},
+		},
+		body: func(ctx context.Context) (map[string]any, error) {
+			jwt, err := token.get(ctx)
+			body := map[string]any{"jwt": jwt}
+			if a.Role != "" {
+				body["role"] = a.Role
+			}
+			return body, err
+		},
+	}, err
+}
+
+func byPassword(field, fallback string, a *v1alpha1.PasswordAuth, creds store.Credentials) (*method, error) {
+	name, err := checkName(field+".username", a.Username)
+	if err != nil {
+		return nil, err
+	}
+	path, err := loginPath(field+".path", a.Path, fallback)
+	return &method{
+		field: field, credential: field + ".secretRef", path: path + "/" + name,
+		wrong: "Vault does not accept the password for this username; check both, and path",
+		body: func(ctx context.Context) (map[string]any, error) {
+			// A password may end in white space, unlike a token.
+			password, err := secretAt(ctx, creds, field+".secretRef", a.SecretRef)
+			return map[string]any{"password": string(password)}, err
+		},
+	}, err
+}
+
+// byCert sends no credential: the connection has shown it.
+func byCert(a *v1alpha1.CertAuth) (*method, error) {
+	const field = "spec.auth.cert"
+	path, err := loginPath(field+".path", a.Path, "cert")
+	return &method{
+		field: field, credential: field + ".clientCert", path: path,
+		wrong: "Vault does not accept the certificate; check its authority, its dates, vaultRole and path",
+		hints: []hint{{"tls connection required", "spec.server", "a certificate can be shown over https only"}},
+		body: func(context.Context) (map[string]any, error) {
+			if a.Role == "" {
+				return map[string]any{}, nil
+			}
+			return map[string]any{"name": a.Role}, nil
+		},
+	}, err
+}
+
+// A tokenSource yields a JSON web token: that of a Secret, or a fresh one of a ServiceAccount.
+type tokenSource struct {
+	creds    store.Credentials
+	field    string
+	secret   *common.SecretKeySelector
+	account  *common.ServiceAccountSelector
+	audience string // where the ServiceAccount's selector names none
+}
+
+func (t tokenSource) get(ctx context.Context) (string, error) {
+	if t.secret != nil {
+		return textAt(ctx, t.creds, t.field, *t.secret)
+	}
+	audiences := t.account.Audiences
+	if len(audiences) == 0 && t.audience != "" {
+		audiences = []string{t.audience}
+	}
+	token, err := t.creds.ServiceAccountToken(ctx, *t.account, audiences...)
+	if err != nil {
+		return "", at(t.field, err)
+	}
+	return token, nil
+}

@@ -1,0 +1,136 @@
+package kv
+
+import (
+	"context"
+	"net/http"
+	"os"
+	"strings"
+
+	"github.com/hashicorp/vault/api"
+
+	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/provider-vault/apis/v1alpha1"
+)
+
+// A server is where the requests of one store go.
+type server struct {
+	config    *api.Config
+	transport *http.Transport
+	header    http.Header
+	namespace string
+	// authNamespace is where the auth method is.
+	authNamespace string
+}
+
+func newServer(ctx context.Context, spec *v1alpha1.VaultKVSpec, creds store.Credentials) (*server, error) {
+	if err := checkAddress(creds, spec.Server); err != nil {
+		return nil, err
+	}
+	header, err := headersOf(spec)
+	if err != nil {
+		return nil, err
+	}
+	retries, err := retriesOf(spec.RetrySettings)
+	if err != nil {
+		return nil, err
+	}
+	tlsConfig, err := tlsOf(ctx, spec, creds)
+	if err != nil {
+		return nil, err
+	}
+	s := &server{header: header, transport: newTransport(tlsConfig), namespace: spec.Namespace, authNamespace: spec.Namespace}
+	if spec.Auth != nil && spec.Auth.Namespace != "" {
+		s.authNamespace = spec.Auth.Namespace
+	}
+	s.config = &api.Config{
+		Address:          spec.Server,
+		HttpClient:       newHTTPClient(s.transport),
+		DisableRedirects: true,
+		ReadYourWrites:   spec.ReadYourWrites,
+	}
+	retries.into(s.config)
+	_, err = s.client("", "")
+	return s, err
+}
+
+// client returns a client of the SDK that acts in a namespace with a token. It is not cloned from
+// another: a clone would follow redirects again.
+func (s *server) client(namespace, token string) (*api.Client, error) {
+	forgetEnvironment()
+	c, err := api.NewClient(s.config)
+	if err != nil {
+		return nil, store.NewError(store.Invalid, "spec.server: is not a URL; write it as https://host:port")
+	}
+	c.SetHeaders(s.header.Clone())
+	c.SetToken(token)
+	c.ClearNamespace()
+	if namespace != "" {
+		c.SetNamespace(namespace)
+	}
+	c.SetWrappingLookupFunc(func(string, string) string { return "" })
+	return c, nil
+}
+
+func (s *server) close() { s.transport.CloseIdleConnections() }
+
+// environment names all variables that the SDK reads. It does so whenever a client is made, and
+// nothing turns that off; some, if they are wrong, even make it fail.
+var environment = []string{
+	api.EnvVaultAddress, api.EnvVaultAgentAddr, api.EnvVaultCACert, api.EnvVaultCACertBytes, api.EnvVaultCAPath,
+	api.EnvVaultClientCert, api.EnvVaultClientKey, api.EnvVaultClientTimeout, api.EnvVaultHeaders, api.EnvVaultSRVLookup,
+	api.EnvVaultSkipVerify, api.EnvVaultNamespace, api.EnvVaultTLSServerName, api.EnvVaultWrapTTL, api.EnvVaultMaxRetries,
+	api.EnvVaultToken, api.EnvVaultMFA, api.EnvRateLimit, api.EnvHTTPProxy, api.EnvVaultProxyAddr, api.EnvVaultDisableRedirects,
+}
+
+// forgetEnvironment takes them out of the process, which has no other use for them: what a store
+// does not say must not come from the operator's surroundings.
+func forgetEnvironment() {
+	for _, name := range environment {
+		if _, set := os.LookupEnv(name); set {
+			_ = os.Unsetenv(name) // It fails for malformed names only.
+		}
+	}
+}
+
+// checkAddress finds what no request could be sent to, or should not.
+func checkAddress(creds store.Credentials, raw string) error {
+	if raw == "" {
+		return store.NewError(store.Invalid, "spec.server: not set; write it as https://host:port")
+	}
+	u, err := store.ParseURL(creds, "spec.server", raw)
+	if err == nil && strings.Contains(u.Path, "..") {
+		err = store.NewError(store.Invalid, "spec.server: the path must not contain \"..\"; write it as https://host:port")
+	}
+	return err
+}
+
+// headersOf returns what every request carries.
+func headersOf(spec *v1alpha1.VaultKVSpec) (http.Header, error) {
+	h := http.Header{api.RequestHeaderName: {"true"}}
+	if spec.ForwardInconsistent {
+		h.Set(api.HeaderInconsistent, "forward-active-node")
+	}
+	for name, value := range spec.Headers {
+		switch canonical := http.CanonicalHeaderKey(name); {
+		case !isToken(name) || strings.ContainsFunc(value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }):
+			return nil, store.NewError(store.Invalid, "spec.headers: %q or its value cannot be sent; correct it", name)
+		case strings.HasPrefix(canonical, "X-Vault-"), hopHeaders[canonical]:
+			return nil, store.NewError(store.Invalid, "spec.headers: %q is for Vault or the connection; remove it (there is spec.namespace, and spec.auth)", name)
+		default:
+			h.Set(canonical, value)
+		}
+	}
+	return h, nil
+}
+
+// hopHeaders would change what a request means.
+var hopHeaders = map[string]bool{
+	"Host": true, "Connection": true, "Content-Length": true, "Transfer-Encoding": true, "Upgrade": true, "Te": true, "Trailer": true,
+}
+
+// isToken reports whether name is one of a header, by RFC 9110.
+func isToken(name string) bool {
+	return name != "" && !strings.ContainsFunc(name, func(r rune) bool {
+		return r <= ' ' || r >= 0x7f || strings.ContainsRune("\"(),/:;<=>?@[\\]{}", r)
+	})
+}

@@ -1,0 +1,154 @@
+package kv
+
+import (
+	"context"
+	"crypto/tls"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
+	"github.com/hashicorp/vault/api"
+
+	common "github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/store"
+)
+
+const (
+	// attemptTimeout bounds one request, so that a hanging one leaves time for another.
+	attemptTimeout = 15 * time.Second
+	// maxAnswer is far above the largest secret of Vault, and a folder with some 100,000 names.
+	maxAnswer = 16 << 20
+)
+
+func newTransport(c *tls.Config) *http.Transport {
+	return &http.Transport{
+		Proxy:                 http.ProxyFromEnvironment,
+		DialContext:           (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
+		TLSClientConfig:       c,
+		TLSHandshakeTimeout:   10 * time.Second,
+		ExpectContinueTimeout: time.Second,
+		ForceAttemptHTTP2:     true,
+		MaxIdleConns:          16,
+		MaxIdleConnsPerHost:   8,
+		MaxConnsPerHost:       64,
+		IdleConnTimeout:       time.Minute,
+	}
+}
+
+// newHTTPClient follows no redirect: the token is for the server that the store names.
+func newHTTPClient(t *http.Transport) *http.Client {
+	return &http.Client{
+		Transport:     attentive{t},
+		Timeout:       attemptTimeout,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}
+
+// attentive notes what the server says last, and cuts answers that are too large; they then cannot
+// be decoded.
+type attentive struct{ next http.RoundTripper }
+
+// RoundTrip implements http.RoundTripper.
+func (a attentive) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp, err := a.next.RoundTrip(r)
+	if err != nil {
+		return nil, err
+	}
+	if s, ok := r.Context().Value(said{}).(*answered); ok && resp.StatusCode >= http.StatusMultipleChoices {
+		s.last = &refusal{status: resp.StatusCode, retryAfter: retryAfter(resp.Header)}
+	}
+	resp.Body = body{io.LimitReader(resp.Body, maxAnswer), resp.Body}
+	return resp, nil
+}
+
+type body struct {
+	io.Reader
+	io.Closer
+}
+
+type said struct{}
+
+// answered is what the server said last within one call.
+type answered struct{ last error }
+
+// listen returns a context for one request and its retries, which happen one after another.
+func listen(ctx context.Context) (context.Context, *answered) {
+	s := &answered{}
+	return context.WithValue(ctx, said{}, s), s
+}
+
+// or returns err, unless that is only the end of the call's context after the server refused: a
+// caller must learn that it was throttled, not that time ran out.
+func (s *answered) or(err error) error {
+	if s.last == nil || !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled) {
+		return err
+	}
+	return s.last
+}
+
+// Where a store does not say.
+const (
+	defaultMaxRetries    = 5
+	defaultRetryInterval = 10 * time.Second
+	// firstRetry is the wait before the first retry; each further one is twice as long.
+	firstRetry = 100 * time.Millisecond
+)
+
+// retries are the bounds of the retries inside one call.
+type retries struct {
+	max      int
+	interval time.Duration
+}
+
+func retriesOf(s *common.RetrySettings) (retries, error) {
+	r := retries{max: defaultMaxRetries, interval: defaultRetryInterval}
+	if s == nil {
+		return r, nil
+	}
+	if s.MaxRetries != nil {
+		r.max = int(*s.MaxRetries)
+	}
+	var err error
+	if r.interval, err = s.RetryInterval.Or(r.interval); err != nil {
+		return r, store.NewError(store.Invalid, "spec.retrySettings.retryInterval: %s", err)
+	}
+	return r, nil
+}
+
+func (r retries) into(c *api.Config) {
+	c.MaxRetries = r.max
+	c.CheckRetry = worthRetrying
+	c.Backoff = func(_, _ time.Duration, attempt int, _ *http.Response) time.Duration {
+		wait := min(firstRetry<<min(attempt, 16), r.interval)
+		return wait/2 + rand.N(wait/2+1)
+	}
+	// The SDK would otherwise put its own here; Backoff does not use them.
+	c.MinRetryWait, c.MaxRetryWait = time.Nanosecond, time.Nanosecond
+}
+
+// worthRetrying reports whether to send a request again at once. Where Vault says how long to wait
+// that is left to the caller.
+func worthRetrying(ctx context.Context, resp *http.Response, err error) (bool, error) {
+	if ctx.Err() != nil {
+		return false, ctx.Err()
+	}
+	var certificate *tls.CertificateVerificationError
+	var record tls.RecordHeaderError
+	if err != nil {
+		return !errors.As(err, &certificate) && !errors.As(err, &record), nil
+	}
+	if retryAfter(resp.Header) > 0 {
+		return false, nil
+	}
+	switch s := resp.StatusCode; s {
+	case http.StatusNotImplemented:
+		return false, nil
+	case http.StatusPreconditionFailed, http.StatusTooManyRequests, statusRecoveryStandby, statusStandby:
+		return true, nil
+	default:
+		return s >= http.StatusInternalServerError, nil
+	}
+}

@@ -1,0 +1,20 @@
+// Command provider-vault keeps Secrets in step with HashiCorp Vault and OpenBao.
+package main
+
+import (
+	"os"
+
+	"github.com/direct-secrets/direct-secrets/common/operator"
+	"github.com/direct-secrets/direct-secrets/provider-vault/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/provider-vault/kv"
+)
+
+func main() { os.Exit(provider().Main()) }
+
+func provider(opts ...operator.Option) *operator.Operator {
+	opts = append(opts, operator.WithScheme(v1alpha1.AddToScheme))
+	for _, kind := range kv.Kinds() {
+		opts = append(opts, operator.WithStore(kind))
+	}
+	return operator.New("provider-vault", v1alpha1.Group, opts...)
+}

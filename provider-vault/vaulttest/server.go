@@ -1,0 +1,146 @@
+// Package vaulttest runs a real Vault server for tests, behind a proxy that counts requests and can
+// fail in Vault's place.
+package vaulttest
+
+import (
+	"bufio"
+	"encoding/json"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// patience is how long a server may take to start or to end. On a busy machine that is long.
+const patience = 90 * time.Second
+
+// A Server is a Vault that was started for one test.
+type Server struct {
+	*Proxy
+	// Address of Vault itself. It stays the same after Restart.
+	Address string
+	// RootToken may do anything.
+	RootToken string
+	// TLS holds the server's certificates; nil for a server without TLS.
+	TLS *Authority
+
+	t         testing.TB
+	binary    string
+	folder    string
+	unsealKey string
+	process   *exec.Cmd
+	stdin     io.Closer
+}
+
+// An Option sets up a Server.
+type Option func(*Server)
+
+// WithTLS makes the server speak TLS, with a certificate of an authority of its own. Its Proxy then
+// has no use, since it does not: Address is to be called.
+func WithTLS() Option {
+	return func(s *Server) { s.TLS = NewAuthority(s.t) }
+}
+
+// Start starts a server that ends with the test.
+func Start(t testing.TB, opts ...Option) *Server {
+	t.Helper()
+	s := &Server{t: t, folder: t.TempDir(), binary: binary(t)}
+	for _, o := range opts {
+		o(s)
+	}
+	if s.TLS != nil {
+		cert, key := s.TLS.Server()
+		s.file("server.crt", cert)
+		s.file("server.key", key)
+	}
+	s.launch("127.0.0.1:0")
+	t.Cleanup(s.stop)
+	s.Proxy = newProxy(t, s.Address)
+	return s
+}
+
+// Restart ends the server and starts it again, with the same address and data, unsealed.
+func (s *Server) Restart() {
+	s.t.Helper()
+	s.stop()
+	_, address, _ := strings.Cut(s.Address, "://")
+	s.launch(address)
+}
+
+func (s *Server) launch(listen string) {
+	s.t.Helper()
+	args := []string{"-listen", listen, "-data", s.folder, "-until-eof"}
+	if s.TLS != nil {
+		args = append(args, "-tls-cert", filepath.Join(s.folder, "server.crt"), "-tls-key", filepath.Join(s.folder, "server.key"))
+	}
+	cmd := exec.Command(s.binary, args...)
+	cmd.Stderr = os.Stderr
+	stdin, err := cmd.StdinPipe()
+	s.must(err)
+	stdout, err := cmd.StdoutPipe()
+	s.must(err)
+	s.must(cmd.Start())
+	s.process, s.stdin = cmd, stdin
+	late := time.AfterFunc(patience, func() { _ = cmd.Process.Kill() })
+	line, err := bufio.NewReader(stdout).ReadBytes('\n')
+	late.Stop()
+	if err != nil {
+		s.t.Fatalf("Vault did not start: %s", err)
+	}
+	var said struct {
+		Address   string `json:"address"`
+		RootToken string `json:"rootToken"`
+		UnsealKey string `json:"unsealKey"`
+	}
+	s.must(json.Unmarshal(line, &said))
+	s.Address, s.RootToken, s.unsealKey = said.Address, said.RootToken, said.UnsealKey
+}
+
+func (s *Server) stop() {
+	_ = s.stdin.Close() // The server ends with its input.
+	late := time.AfterFunc(patience, func() { _ = s.process.Process.Kill() })
+	defer late.Stop()
+	if err := s.process.Wait(); err != nil {
+		s.t.Errorf("Vault ended badly: %s", err)
+	}
+}
+
+func (s *Server) file(name string, content []byte) {
+	s.must(os.WriteFile(filepath.Join(s.folder, name), content, 0o600))
+}
+
+func (s *Server) must(err error) {
+	s.t.Helper()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// binary returns the path of the server: $VAULT_TEST_SERVER, or what hack/vault.sh of this tree
+// finds or builds.
+func binary(t testing.TB) string {
+	t.Helper()
+	if path := os.Getenv("VAULT_TEST_SERVER"); path != "" {
+		return path
+	}
+	script := ""
+	for dir, _ := os.Getwd(); script == ""; dir = filepath.Dir(dir) {
+		candidate := filepath.Join(dir, "hack", "vault.sh")
+		if _, err := os.Stat(candidate); err == nil {
+			script = candidate
+		} else if dir == filepath.Dir(dir) {
+			t.Fatal("set VAULT_TEST_SERVER to the program that hack/vault.sh builds")
+		}
+	}
+	cmd := exec.Command(script)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%s: %s", script, err)
+	}
+	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
+	return lines[len(lines)-1]
+}
