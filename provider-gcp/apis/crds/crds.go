@@ -1,0 +1,16 @@
+// Package crds holds the CustomResourceDefinitions of the store Kinds of Google Cloud, so that
+// programs can install them without knowing where they lie.
+package crds
+
+import _ "embed"
+
+// The CustomResourceDefinitions, each one YAML document.
+var (
+	//go:embed gcp.direct-secrets.io_gcpsecretmanagers.yaml
+	GCPSecretManager []byte
+	//go:embed gcp.direct-secrets.io_clustergcpsecretmanagers.yaml
+	ClusterGCPSecretManager []byte
+)
+
+// All returns every CustomResourceDefinition of this package.
+func All() [][]byte { return [][]byte{GCPSecretManager, ClusterGCPSecretManager} }

@@ -1,0 +1,108 @@
+package emulator
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+)
+
+// maxCallLog is how many calls the log holds at least; the oldest go first.
+// Counts are not limited.
+const maxCallLog = 10000
+
+// A Call is one request. It holds no value.
+type Call struct {
+	Time   time.Time
+	Method string // of the gRPC service, or one of the logins
+	Name   string // of the resource that the request names
+	Caller string // email or subject, where it is known
+}
+
+type callLog struct {
+	mu      sync.Mutex
+	counts  map[string]int
+	entries []Call
+	waiting []chan struct{}
+}
+
+func (l *callLog) add(c Call) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.counts == nil {
+		l.counts = map[string]int{}
+	}
+	l.counts[c.Method]++
+	if len(l.entries) >= 2*maxCallLog {
+		l.entries = append(l.entries[:0], l.entries[len(l.entries)-maxCallLog:]...)
+	}
+	l.entries = append(l.entries, c)
+	for _, w := range l.waiting {
+		close(w)
+	}
+	l.waiting = nil
+}
+
+// Calls returns how often a method was called, calls that failed
+// included. The empty method counts all.
+func (e *Emulator) Calls(method string) int {
+	n, _ := e.calls.count(method, false)
+	return n
+}
+
+// count also returns, if asked, a channel that closes at the next call.
+func (l *callLog) count(method string, wait bool) (n int, next <-chan struct{}) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if method == "" {
+		for _, c := range l.counts {
+			n += c
+		}
+	} else {
+		n = l.counts[method]
+	}
+	if wait {
+		w := make(chan struct{})
+		l.waiting = append(l.waiting, w)
+		next = w
+	}
+	return n, next
+}
+
+// WaitForCalls returns once a method was called n times in all, or with
+// the error of ctx.
+func (e *Emulator) WaitForCalls(ctx context.Context, method string, n int) error {
+	for {
+		got, next := e.calls.count(method, true)
+		if got >= n {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-next:
+		}
+	}
+}
+
+// CallCounts returns the counts of all methods.
+func (e *Emulator) CallCounts() map[string]int {
+	e.calls.mu.Lock()
+	defer e.calls.mu.Unlock()
+	return maps.Clone(e.calls.counts)
+}
+
+// CallLog returns the latest calls, oldest first.
+func (e *Emulator) CallLog() []Call {
+	e.calls.mu.Lock()
+	defer e.calls.mu.Unlock()
+	return slices.Clone(e.calls.entries)
+}
+
+// Reset forgets calls. All else stays.
+func (e *Emulator) Reset() {
+	e.calls.mu.Lock()
+	defer e.calls.mu.Unlock()
+	e.calls.counts, e.calls.entries = nil, nil
+}

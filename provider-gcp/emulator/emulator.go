@@ -1,0 +1,116 @@
+package emulator
+
+import (
+	"context"
+	"path"
+	"strings"
+	"sync"
+
+	pb "cloud.google.com/go/secretmanager/apiv1/secretmanagerpb"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+)
+
+// An Emulator is a SecretManagerService with its logins. Create one with New or Start.
+type Emulator struct {
+	pb.UnimplementedSecretManagerServiceServer
+
+	config
+
+	mu      sync.RWMutex
+	secrets map[name]*secret
+	order   []*secret // by creation
+
+	identities identities
+	calls      callLog
+	faults     faultSet
+}
+
+// New returns an Emulator that does not listen. It knows nobody yet.
+func New(opts ...Option) *Emulator { return build(configure(opts)) }
+
+func build(c config) *Emulator { return &Emulator{config: c, secrets: map[name]*secret{}} }
+
+var _ pb.SecretManagerServiceServer = &Emulator{}
+
+// named are the requests that name a resource.
+type named interface{ GetName() string }
+
+// parented are the requests that name what a resource is in.
+type parented interface{ GetParent() string }
+
+func resourceOf(req any) string {
+	switch r := req.(type) {
+	case named:
+		return r.GetName()
+	case parented:
+		return r.GetParent()
+	case *pb.UpdateSecretRequest:
+		return r.GetSecret().GetName()
+	}
+	return ""
+}
+
+// intercept counts a call, applies what is injected for it, admits it and carries it out, in that
+// order: a call that fails is still a call.
+func (e *Emulator) intercept(ctx context.Context, req any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
+	method, resource := path.Base(info.FullMethod), resourceOf(req)
+	token := bearer(ctx)
+	caller, known := e.identities.who(token, e.now())
+	e.calls.add(Call{Time: e.now(), Method: method, Name: resource, Caller: caller})
+	fault, err := e.suffer(ctx, method, secretIDOf(resource))
+	if err != nil {
+		return nil, err
+	}
+	if !known {
+		return nil, status.Error(codes.Unauthenticated, "Request had invalid authentication credentials. Expected OAuth 2 access token, login cookie or other valid authentication credential.")
+	}
+	out, err := handle(ctx, req)
+	if err == nil {
+		damage(out, fault.Body)
+	}
+	return out, err
+}
+
+func bearer(ctx context.Context) string {
+	md, _ := metadata.FromIncomingContext(ctx)
+	for _, v := range md.Get("authorization") {
+		if token, ok := strings.CutPrefix(v, "Bearer "); ok {
+			return token
+		}
+	}
+	return ""
+}
+
+// secretIDOf returns the id of the secret that a resource name is of, or "".
+func secretIDOf(resource string) string {
+	_, rest, ok := strings.Cut(resource, "/secrets/")
+	if !ok {
+		return ""
+	}
+	id, _, _ := strings.Cut(rest, "/")
+	return id
+}
+
+// samePage is the token of a page that has been sent already.
+const samePage = "again"
+
+func damage(out any, f BodyFault) {
+	switch out := out.(type) {
+	case *pb.AccessSecretVersionResponse:
+		switch f {
+		case BodyNoPayload:
+			out.Payload = nil
+		case BodyBadChecksum:
+			out.Payload.Data = append([]byte("x"), out.GetPayload().GetData()...)
+		case BodyOtherName:
+			out.Name = "projects/1/secrets/another/versions/1"
+		}
+	case *pb.ListSecretsResponse:
+		if f == BodySamePage {
+			out.NextPageToken = samePage
+		}
+	}
+}

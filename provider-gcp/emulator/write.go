@@ -1,0 +1,199 @@
+package emulator
+
+import (
+	"context"
+	"maps"
+	"regexp"
+	"strconv"
+
+	pb "cloud.google.com/go/secretmanager/apiv1/secretmanagerpb"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/emptypb"
+)
+
+// The limits of https://cloud.google.com/secret-manager/quotas and of labels.
+const (
+	maxLabels  = 64
+	maxAliases = 50
+)
+
+var (
+	secretID   = regexp.MustCompile(`^[A-Za-z0-9_-]{1,255}$`)
+	labelKey   = regexp.MustCompile(`^[\p{Ll}\p{Lo}][\p{Ll}\p{Lo}\p{N}_-]{0,62}$`)
+	labelValue = regexp.MustCompile(`^[\p{Ll}\p{Lo}\p{N}_-]{0,63}$`)
+	aliasName  = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]{0,62}$`)
+)
+
+// CreateSecret creates a secret without a version.
+func (e *Emulator) CreateSecret(_ context.Context, in *pb.CreateSecretRequest) (*pb.Secret, error) {
+	n, err := e.parseParent(in.GetParent())
+	if err != nil {
+		return nil, err
+	}
+	n.id = in.GetSecretId()
+	switch {
+	case !secretID.MatchString(n.id):
+		return nil, invalid("The provided Secret ID [%s] does not match the expected format [[a-zA-Z_0-9]+]", n.id)
+	case n.location == "" && in.GetSecret().GetReplication().GetReplication() == nil:
+		return nil, invalid("Secret.replication is required")
+	case n.location != "" && in.GetSecret().GetReplication() != nil:
+		return nil, invalid("Secret.replication must not be set on a regional secret")
+	}
+	if err := checkLabels(in.GetSecret().GetLabels()); err != nil {
+		return nil, err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if _, exists := e.secrets[n]; exists {
+		return nil, status.Errorf(codes.AlreadyExists, "Secret [%s] already exists.", e.secretName(n))
+	}
+	s := e.insertLocked(n)
+	s.labels, s.annotations = maps.Clone(in.GetSecret().GetLabels()), maps.Clone(in.GetSecret().GetAnnotations())
+	return e.secretProto(s), nil
+}
+
+func checkLabels(labels map[string]string) error {
+	if len(labels) > maxLabels {
+		return invalid("A secret has at most %d labels", maxLabels)
+	}
+	for k, v := range labels {
+		if !labelKey.MatchString(k) || !labelValue.MatchString(v) {
+			return invalid("The label [%s] is not valid", k)
+		}
+	}
+	return nil
+}
+
+// AddSecretVersion adds a version.
+func (e *Emulator) AddSecretVersion(_ context.Context, in *pb.AddSecretVersionRequest) (*pb.SecretVersion, error) {
+	n, err := e.parseSecret(in.GetParent())
+	if err != nil {
+		return nil, err
+	}
+	p := in.GetPayload()
+	switch {
+	case p == nil:
+		return nil, invalid("The payload is required")
+	case len(p.GetData()) > MaxPayload:
+		return nil, invalid("Secret payload size exceeds %d bytes", MaxPayload)
+	case p.DataCrc32C != nil && p.GetDataCrc32C() != checksum(p.GetData()):
+		return nil, invalid("The checksum in the request does not match the payload")
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	s, err := e.secretLocked(n)
+	if err != nil {
+		return nil, err
+	}
+	v := s.add(p.GetData(), e.now())
+	v.checked = p.DataCrc32C != nil
+	return e.versionProto(s, v), nil
+}
+
+// UpdateSecret changes labels, annotations and aliases, as its mask says.
+func (e *Emulator) UpdateSecret(_ context.Context, in *pb.UpdateSecretRequest) (*pb.Secret, error) {
+	n, err := e.parseSecret(in.GetSecret().GetName())
+	if err != nil {
+		return nil, err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	s, err := e.secretLocked(n)
+	if err != nil {
+		return nil, err
+	}
+	if etag := in.GetSecret().GetEtag(); etag != "" && etag != e.secretProto(s).GetEtag() {
+		return nil, precondition("The etag does not match")
+	}
+	changed := *s
+	if len(in.GetUpdateMask().GetPaths()) == 0 {
+		return nil, invalid("The update mask is required")
+	}
+	for _, p := range in.GetUpdateMask().GetPaths() {
+		if err := changed.update(p, in.GetSecret()); err != nil {
+			return nil, err
+		}
+	}
+	changed.etag++
+	*s = changed
+	return e.secretProto(s), nil
+}
+
+func (s *secret) update(path string, to *pb.Secret) error {
+	switch path {
+	case "labels":
+		s.labels = maps.Clone(to.GetLabels())
+		return checkLabels(s.labels)
+	case "annotations":
+		s.annotations = maps.Clone(to.GetAnnotations())
+		return nil
+	case "version_aliases":
+		s.aliases = maps.Clone(to.GetVersionAliases())
+		return s.checkAliases()
+	}
+	return invalid("The emulator cannot update [%s]", path)
+}
+
+func (s *secret) checkAliases() error {
+	if len(s.aliases) > maxAliases {
+		return invalid("A secret has at most %d aliases", maxAliases)
+	}
+	for a, number := range s.aliases {
+		switch {
+		case !aliasName.MatchString(a) || a == "latest" || a == "NEW":
+			return invalid("The alias [%s] is not valid", a)
+		case number < 1 || number > int64(len(s.versions)):
+			return invalid("The alias [%s] names version %s, which does not exist", a, strconv.FormatInt(number, 10))
+		}
+	}
+	return nil
+}
+
+// DeleteSecret removes a secret with all versions.
+func (e *Emulator) DeleteSecret(_ context.Context, in *pb.DeleteSecretRequest) (*emptypb.Empty, error) {
+	n, err := e.parseSecret(in.GetName())
+	if err != nil {
+		return nil, err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	s, err := e.secretLocked(n)
+	if err != nil {
+		return nil, err
+	}
+	if in.GetEtag() != "" && in.GetEtag() != e.secretProto(s).GetEtag() {
+		return nil, precondition("The etag does not match")
+	}
+	e.removeLocked(n)
+	return &emptypb.Empty{}, nil
+}
+
+// DisableSecretVersion disables a version.
+func (e *Emulator) DisableSecretVersion(_ context.Context, in *pb.DisableSecretVersionRequest) (*pb.SecretVersion, error) {
+	return e.setState(in.GetName(), pb.SecretVersion_DISABLED)
+}
+
+// EnableSecretVersion enables a version.
+func (e *Emulator) EnableSecretVersion(_ context.Context, in *pb.EnableSecretVersionRequest) (*pb.SecretVersion, error) {
+	return e.setState(in.GetName(), pb.SecretVersion_ENABLED)
+}
+
+// DestroySecretVersion destroys a version for good.
+func (e *Emulator) DestroySecretVersion(_ context.Context, in *pb.DestroySecretVersionRequest) (*pb.SecretVersion, error) {
+	return e.setState(in.GetName(), pb.SecretVersion_DESTROYED)
+}
+
+func (e *Emulator) setState(resource string, state pb.SecretVersion_State) (*pb.SecretVersion, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	s, v, err := e.versionLocked(resource)
+	if err != nil {
+		return nil, err
+	}
+	if v.state == pb.SecretVersion_DESTROYED {
+		return nil, precondition("Secret Version [%s] is in %s state.", e.versionName(s.name, v.number), v.state)
+	}
+	v.set(state, e.now())
+	return e.versionProto(s, v), nil
+}

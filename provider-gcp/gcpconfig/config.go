@@ -1,0 +1,96 @@
+// Package gcpconfig turns what the store Kinds of Google Cloud say of where and as whom into a
+// connection that is logged in. Its Explain classifies the errors of Google's APIs.
+package gcpconfig
+
+import (
+	"context"
+	"crypto/x509"
+	"net/http"
+	"regexp"
+
+	"google.golang.org/grpc"
+
+	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/provider-gcp/apis/v1alpha1"
+)
+
+// A Config is what the client of one store is made from. It is safe for concurrent use.
+type Config struct {
+	// Conn is the connection to Secret Manager. It is opened by the first call.
+	Conn *grpc.ClientConn
+
+	retries retries
+	tokens  *tokens
+	http    *http.Client
+}
+
+var (
+	projectID = regexp.MustCompile(`^[a-z0-9]([a-z0-9.:-]{0,126}[a-z0-9])?$`)
+	location  = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
+)
+
+// Load returns the Config of a store. It reads Secrets through creds, but neither calls Google nor
+// keeps ctx; creds are kept only for ServiceAccount tokens. A nil roots means the certificates that
+// the system trusts. Errors are of package store, and name the field to mend.
+func Load(ctx context.Context, o store.Object, spec *v1alpha1.GCPSpec, creds store.Credentials, roots *x509.CertPool) (*Config, error) {
+	switch {
+	case !projectID.MatchString(spec.ProjectID):
+		return nil, store.NewError(store.Invalid, "spec.projectID: %q is not the id of a project", spec.ProjectID)
+	case spec.Location != "" && !location.MatchString(spec.Location):
+		return nil, store.NewError(store.Invalid, "spec.location: %q is not a location; write it as europe-west3", spec.Location)
+	}
+	at, err := parseEndpoint(spec, creds)
+	if err != nil {
+		return nil, err
+	}
+	r, err := retriesOf(o.StoreSpec().RetrySettings)
+	if err != nil {
+		return nil, err
+	}
+	c := &Config{retries: r, http: newHTTPClient(roots)}
+	l, err := c.loginOf(ctx, spec, at, creds)
+	if err != nil {
+		return nil, err
+	}
+	c.tokens = newTokens(l)
+	if c.Conn, err = dial(at, roots); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// loginOf returns the way to get access tokens.
+func (c *Config) loginOf(ctx context.Context, spec *v1alpha1.GCPSpec, at endpoint, creds store.Credentials) (login, error) {
+	auth := spec.Auth
+	p := poster{client: c.http, retries: c.retries}
+	switch {
+	case auth == nil:
+		if err := creds.Ambient(); err != nil {
+			return nil, err
+		}
+		if !at.trusted() {
+			return nil, store.NewError(store.Invalid, "spec.endpoint: must be an address of googleapis.com where spec.auth is not set, for the operator's own identity is shown there")
+		}
+		return ambient{client: c.http}, nil
+	case (auth.SecretRef != nil) == (auth.WorkloadIdentity != nil):
+		return nil, store.NewError(store.Invalid, "spec.auth: set either secretRef or workloadIdentity")
+	case auth.SecretRef != nil:
+		raw, err := creds.SecretValue(ctx, auth.SecretRef.SecretAccessKeySecretRef)
+		if err != nil {
+			return nil, err
+		}
+		k, err := parseKey(raw, at.logins)
+		if err != nil {
+			return nil, err
+		}
+		return keyLogin{poster: p, key: k}, nil
+	}
+	return newWorkloadLogin(p, auth.WorkloadIdentity, at.logins, creds)
+}
+
+// Close closes the connection, and gives up a login that is under way.
+func (c *Config) Close() error {
+	c.tokens.close()
+	c.http.CloseIdleConnections()
+	return c.Conn.Close()
+}

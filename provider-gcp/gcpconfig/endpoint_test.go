@@ -1,0 +1,54 @@
+package gcpconfig
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/provider-gcp/apis/v1alpha1"
+)
+
+func TestParseEndpoint(t *testing.T) {
+	cases := map[string]struct {
+		reason   string
+		location string
+		endpoint string
+		plainOK  bool
+		want     endpoint
+		trusted  bool
+		err      string
+	}{
+		"Default":   {"Google's own address.", "", "", false, endpoint{"secretmanager.googleapis.com", "443", false, google}, true, ""},
+		"Regional":  {"Regional secrets have an address per location.", "europe-west3", "", false, endpoint{"secretmanager.europe-west3.rep.googleapis.com", "443", false, google}, true, ""},
+		"Private":   {"Private Service Connect has addresses of its own, but no logins.", "", "https://secretmanager-shop.p.googleapis.com/", false, endpoint{"secretmanager-shop.p.googleapis.com", "443", false, google}, true, ""},
+		"Other":     {"Another host is never asked to log in, and never shown the operator's identity.", "europe-west3", "https://gcp.example:8443", false, endpoint{"gcp.example", "8443", false, google}, false, ""},
+		"LooksLike": {"Not every name that ends so is Google's.", "", "https://evilgoogleapis.com", false, endpoint{"evilgoogleapis.com", "443", false, google}, false, ""},
+		"Emulator":  {"An emulator serves logins, too.", "", "http://127.0.0.1:8080", false, endpoint{"127.0.0.1", "8080", true, below("http://127.0.0.1:8080")}, true, ""},
+		"IPv6":      {"Brackets belong to the address.", "", "https://[::1]:8443", false, endpoint{"::1", "8443", false, below("https://[::1]:8443")}, true, ""},
+		"Plain":     {"Plain http crosses no network.", "", "http://gcp.example", false, endpoint{}, false, "plain http"},
+		"PlainOK":   {"Unless the operator was told so.", "", "http://gcp.example", true, endpoint{"gcp.example", "80", true, google}, false, ""},
+		"Path":      {"gRPC has no paths.", "", "https://gcp.example/v1", false, endpoint{}, false, "must have no path"},
+		"User":      {"A name in front is no host.", "", "http://127.0.0.1@gcp.example", false, endpoint{}, false, "must have no user"},
+		"Scheme":    {"Other schemes are for other things.", "", "unix://x/run/x", false, endpoint{}, false, "must begin with https://"},
+		"NoURL":     {"A host is no URL.", "", "gcp.example:443", false, endpoint{}, false, "is not a URL"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got, err := parseEndpoint(&v1alpha1.GCPSpec{Location: tc.location, Endpoint: tc.endpoint}, nobody{plain: tc.plainOK})
+			if tc.err != "" {
+				if store.ClassOf(err) != store.Invalid || !strings.HasPrefix(err.Error(), "spec.endpoint: ") || !strings.Contains(err.Error(), tc.err) {
+					t.Errorf("%s\nerror %v, want %q", tc.reason, err, tc.err)
+				}
+				return
+			}
+			if diff := cmp.Diff(tc.want, got, cmp.AllowUnexported(endpoint{}, logins{})); diff != "" || err != nil {
+				t.Errorf("%s\nparseEndpoint(...): %v: -want, +got:\n%s", tc.reason, err, diff)
+			}
+			if got.trusted() != tc.trusted {
+				t.Errorf("%s\ntrusted: %t", tc.reason, got.trusted())
+			}
+		})
+	}
+}

@@ -1,0 +1,214 @@
+package gcpconfig
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/direct-secrets/direct-secrets/common/store"
+)
+
+// A meaning is what an error of Google says: its class, and in words what is wrong and how to mend
+// it. Google's own text is never shown.
+type meaning struct {
+	class store.Class
+	text  string
+}
+
+// States of a version, which Google tells by the text of a FailedPrecondition only.
+const (
+	disabled  = "DISABLED"
+	destroyed = "DESTROYED"
+	elsewhere = "NOT_A_SECRET"
+)
+
+// reasons are more precise than codes: those of
+// https://cloud.google.com/apis/design/errors and package googleapis/api/error_reason.proto, and the
+// states above. What is wrong with a project says nothing about a secret.
+var reasons = map[string]meaning{
+	"SERVICE_DISABLED":                {store.Invalid, "spec.projectID: the Secret Manager API is not enabled in the project; enable secretmanager.googleapis.com"},
+	"API_NOT_ACTIVATED":               {store.Invalid, "spec.projectID: the Secret Manager API is not enabled in the project; enable secretmanager.googleapis.com"},
+	"CONSUMER_INVALID":                {store.Invalid, "spec.projectID: Google knows no such project, or the caller has no access to it"},
+	"RESOURCE_PROJECT_INVALID":        {store.Invalid, "spec.projectID: Google knows no such project, or the caller has no access to it"},
+	"USER_PROJECT_DENIED":             {store.Denied, "spec.projectID: the caller may not use services of the project; grant it roles/serviceusage.serviceUsageConsumer"},
+	"CONSUMER_SUSPENDED":              {store.Invalid, "spec.projectID: the project is suspended"},
+	"BILLING_DISABLED":                {store.Invalid, "spec.projectID: billing is not enabled in the project"},
+	"LOCATION_POLICY_VIOLATED":        {store.Invalid, "spec.location: the organization does not allow the location"},
+	"ACCESS_TOKEN_SCOPE_INSUFFICIENT": {store.Denied, "the access token is not for Secret Manager"},
+	"ACCOUNT_STATE_INVALID":           {store.Denied, "the caller's account is disabled or deleted"},
+	"RATE_LIMIT_EXCEEDED":             {store.Throttled, throttled},
+	"RESOURCE_QUOTA_EXCEEDED":         {store.Throttled, throttled},
+	elsewhere:                         {store.Invalid, "spec.projectID, spec.location: Google knows no such project or location"},
+	disabled:                          {store.Invalid, "is disabled; enable it, or add a version"},
+	destroyed:                         {store.NotFound, "is destroyed"},
+}
+
+// byCode is for what has no reason in the table above. Anything else is Unavailable.
+var byCode = map[codes.Code]meaning{
+	codes.NotFound:           {store.NotFound, "does not exist"},
+	codes.PermissionDenied:   {store.Denied, denied},
+	codes.Unauthenticated:    {store.Denied, "Google does not accept the access token that spec.auth leads to"},
+	codes.ResourceExhausted:  {store.Throttled, throttled},
+	codes.InvalidArgument:    {store.Invalid, "Google rejects the request as not valid"},
+	codes.OutOfRange:         {store.Invalid, "Google rejects the request as not valid"},
+	codes.AlreadyExists:      {store.Conflict, "exists already"},
+	codes.Aborted:            {store.Unavailable, "Google gave the call up; it may be tried again"},
+	codes.FailedPrecondition: {store.Unavailable, "Google refuses it in its present state"},
+	codes.Unimplemented:      {store.Unavailable, "what answers is not Secret Manager; check spec.endpoint"},
+	codes.DeadlineExceeded:   {store.Unavailable, "Google did not answer in time"},
+	codes.Canceled:           {store.Unavailable, "Google did not answer in time"},
+	codes.Internal:           {store.Unavailable, "Google has an internal error"},
+	codes.DataLoss:           {store.Unavailable, "the answer of Google is damaged"},
+}
+
+const (
+	denied    = "access denied"
+	throttled = "Google asks for fewer calls"
+)
+
+// Explain turns the error of a call into one of package store. what names the thing that was asked
+// for, such as a secret. The text of Google is not used: it may hold what was sent or received.
+func Explain(err error, what string) *store.Error {
+	var own *store.Error
+	if errors.As(err, &own) {
+		return own
+	}
+	e := explain(err)
+	if what != "" {
+		e.Message = what + ": " + e.Message
+	}
+	return e
+}
+
+func explain(err error) *store.Error {
+	code := codeOf(err)
+	if code == codes.OK || code == codes.Unavailable {
+		return explainTransport(err)
+	}
+	s := status.Convert(err)
+	info := infoOf(s)
+	m, ok := reasons[reasonOf(s, info)]
+	if !ok {
+		m, ok = byCode[code]
+	}
+	if !ok {
+		return store.NewError(store.Unavailable, "Google answers with the error %s", code)
+	}
+	e := store.NewError(m.class, "%s", m.text)
+	switch {
+	case m.class == store.Throttled:
+		e.RetryAfter = retryAfter(err)
+	case m.text == denied:
+		e.Message = deniedBy(s, info)
+	}
+	return e
+}
+
+// explainTransport is for calls that got no answer. Only the kind of failure is told from the text.
+func explainTransport(err error) *store.Error {
+	text := err.Error()
+	switch {
+	case isEndOfTime(err):
+		return store.NewError(store.Unavailable, "Google did not answer in time")
+	case isBadCertificate(err):
+		return store.NewError(store.Unavailable, "the certificate of Google's address cannot be verified; check spec.endpoint and the operator's trusted certificates")
+	case codeOf(err) != codes.Unavailable:
+		return store.Safe(err)
+	case strings.Contains(text, "lookup ") || strings.Contains(text, "produced zero addresses"):
+		return store.NewError(store.Unavailable, "the name of Google's address cannot be resolved; check spec.endpoint, spec.location and DNS")
+	case strings.Contains(text, "connection refused"):
+		return store.NewError(store.Unavailable, "cannot reach Google: the connection is refused")
+	}
+	return store.NewError(store.Unavailable, "Google is not available")
+}
+
+// isBadCertificate reports whether TLS failed for the server's certificate. gRPC, and the OAuth
+// package of the operator's own identity, keep only the text.
+func isBadCertificate(err error) bool {
+	var verification *tls.CertificateVerificationError
+	var unknown x509.UnknownAuthorityError
+	if errors.As(err, &verification) || errors.As(err, &unknown) {
+		return true
+	}
+	return strings.Contains(err.Error(), "tls: failed to verify certificate")
+}
+
+var (
+	inState  = regexp.MustCompile(`\bis in (DISABLED|DESTROYED) state\b`)
+	resource = regexp.MustCompile(`\[[^\]]*\]|\bSecret Manager\b`)
+	notOfIt  = regexp.MustCompile(`(?i)\b(project|location|region|consumer|service)\b`)
+	ofSecret = regexp.MustCompile(`(?i)\bsecret\b`)
+)
+
+// reasonOf returns the reason that Google gives, or one that its text gives away. A NotFound that
+// speaks of a project or a location, and of no secret, is not a secret's.
+func reasonOf(s *status.Status, info *errdetails.ErrorInfo) string {
+	if _, known := reasons[info.GetReason()]; known {
+		return info.GetReason()
+	}
+	switch s.Code() {
+	case codes.FailedPrecondition:
+		if m := inState.FindStringSubmatch(s.Message()); m != nil {
+			return m[1]
+		}
+	case codes.NotFound:
+		rest := resource.ReplaceAllString(s.Message(), "")
+		if notOfIt.MatchString(rest) && !ofSecret.MatchString(rest) {
+			return elsewhere
+		}
+	}
+	return ""
+}
+
+func infoOf(s *status.Status) *errdetails.ErrorInfo {
+	for _, d := range s.Details() {
+		// Google's own states have no reason, so that nobody else's can pass for one.
+		if info, ok := d.(*errdetails.ErrorInfo); ok && info.GetReason() != disabled && info.GetReason() != destroyed {
+			return info
+		}
+	}
+	return nil
+}
+
+var permission = regexp.MustCompile(`\b(secretmanager\.[a-zA-Z]{1,40}\.[a-zA-Z]{1,40})\b`)
+
+// deniedBy keeps which permission is missing of Google's text.
+func deniedBy(s *status.Status, info *errdetails.ErrorInfo) string {
+	for _, text := range []string{info.GetMetadata()["permission"], resource.ReplaceAllString(s.Message(), "")} {
+		if m := permission.FindString(text); m != "" && m != "secretmanager.googleapis.com" {
+			return denied + ": the caller lacks " + m + "; grant it roles/secretmanager.secretAccessor, or roles/secretmanager.viewer for lists and metadata"
+		}
+	}
+	return denied
+}
+
+// retryAfter is how long Google asks to wait; 0 if it does not say.
+func retryAfter(err error) time.Duration {
+	var s interface{ GRPCStatus() *status.Status }
+	if !errors.As(err, &s) {
+		return 0
+	}
+	for _, d := range s.GRPCStatus().Details() {
+		if r, ok := d.(*errdetails.RetryInfo); ok {
+			return min(max(0, r.GetRetryDelay().AsDuration()), 24*time.Hour)
+		}
+	}
+	return 0
+}
+
+// IsPermissionMissing reports whether the login works, but one permission is missing.
+func IsPermissionMissing(err error) bool {
+	return codeOf(err) == codes.PermissionDenied && !isOwn(err) && strings.HasPrefix(explain(err).Message, denied)
+}
+
+func isOwn(err error) bool {
+	var own *store.Error
+	return errors.As(err, &own)
+}

@@ -1,0 +1,118 @@
+package gcpconfig
+
+import (
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/direct-secrets/direct-secrets/common/store"
+)
+
+func TestParseKey(t *testing.T) {
+	local := below("http://127.0.0.1:1")
+	ec, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ecDER, err := x509.MarshalPKCS8PrivateKey(ec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	short := x509.MarshalPKCS1PrivateKey(newKey(1024))
+	cases := map[string]struct {
+		reason   string
+		raw      []byte
+		at       logins
+		tokenURL string
+		want     string // part of the error
+	}{
+		"Good":      {"What Google hands out is read.", keyFile(nil), google, google.token, ""},
+		"Space":     {"A line end belongs to the file, not to the key.", append(keyFile(nil), '\n'), google, google.token, ""},
+		"PKCS1":     {"Old keys are of the older form.", keyFile(map[string]string{"private_key": pemOf("RSA PRIVATE KEY", x509.MarshalPKCS1PrivateKey(rsaKey()))}), google, google.token, ""},
+		"NoURI":     {"Without a URI it is Google's.", keyFile(map[string]string{"token_uri": ""}), google, google.token, ""},
+		"Local":     {"An emulator has a URI of its own.", keyFile(map[string]string{"token_uri": local.token}), local, local.token, ""},
+		"Google":    {"A key of Google's logs in at Google, wherever the service is.", keyFile(nil), local, google.token, ""},
+		"LocalURI":  {"Without an emulator there is no such URI.", keyFile(map[string]string{"token_uri": local.token}), google, "", "token_uri"},
+		"EvilURI":   {"A signature is for Google only.", keyFile(map[string]string{"token_uri": "https://evil.example"}), google, "", "token_uri"},
+		"LikeURI":   {"Not for who looks like Google.", keyFile(map[string]string{"token_uri": google.token + "/"}), google, "", "token_uri"},
+		"EC":        {"Google signs with RSA.", keyFile(map[string]string{"private_key": pemOf("PRIVATE KEY", ecDER)}), google, "", "is not an RSA key"},
+		"Short":     {"Short keys are none of Google's.", keyFile(map[string]string{"private_key": pemOf("RSA PRIVATE KEY", short)}), google, "", "fewer than 2048 bits"},
+		"BadDER":    {"PEM may hold anything.", keyFile(map[string]string{"private_key": pemOf("PRIVATE KEY", []byte(secret))}), google, "", "is not an RSA key"},
+		"Null":      {"JSON may be anything.", []byte("null"), google, "", "type"},
+		"List":      {"JSON may be anything.", []byte(`["` + secret + `"]`), google, "", "is not the JSON"},
+		"Type":      {"Fields may be of any type.", []byte(`{"type":"service_account","client_email":7}`), google, "", "is not the JSON"},
+		"Empty":     {"Nothing is no key.", nil, google, "", "is not the JSON"},
+		"Federated": {"A file that says where to read is not obeyed.", keyFile(map[string]string{"type": "external_account"}), google, "", "type is not service_account"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			k, err := parseKey(tc.raw, tc.at)
+			if tc.want == "" {
+				if err != nil || k.tokenURL != tc.tokenURL {
+					t.Errorf("%s\nparseKey(...): %+v, %v", tc.reason, k, err)
+				}
+				return
+			}
+			if store.ClassOf(err) != store.Invalid || !strings.HasPrefix(err.Error(), keyField+": ") || !strings.Contains(err.Error(), tc.want) {
+				t.Fatalf("%s\nparseKey(...): error %v, want %q", tc.reason, err, tc.want)
+			}
+			if strings.Contains(err.Error(), secret) {
+				t.Errorf("%s\nthe error shows the key: %s", tc.reason, err)
+			}
+		})
+	}
+}
+
+func TestAssertion(t *testing.T) {
+	k, err := parseKey(keyFile(nil), google)
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Unix(1_800_000_000, 0)
+	a, err := k.assertion(now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	parts := strings.Split(a, ".")
+	if len(parts) != 3 {
+		t.Fatalf("%d parts, want 3", len(parts))
+	}
+	var got []any
+	for _, p := range parts[:2] {
+		b, err := base64.RawURLEncoding.DecodeString(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var v map[string]any
+		if err := json.Unmarshal(b, &v); err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, v)
+	}
+	want := []any{
+		map[string]any{"alg": "RS256", "typ": "JWT", "kid": "1"},
+		map[string]any{"iss": "a@p.iam.gserviceaccount.com", "aud": google.token, "scope": scope, "iat": 1_799_999_990.0, "exp": 1_800_003_000.0},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("assertion: -want, +got:\n%s", diff)
+	}
+	signature, err := base64.RawURLEncoding.DecodeString(parts[2])
+	if err != nil {
+		t.Fatal(err)
+	}
+	hash := sha256.Sum256([]byte(parts[0] + "." + parts[1]))
+	if err := rsa.VerifyPKCS1v15(&rsaKey().PublicKey, crypto.SHA256, hash[:], signature); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,163 @@
+package gcpconfig
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
+
+	"github.com/direct-secrets/direct-secrets/common/store"
+)
+
+// A poster sends the requests of logins.
+type poster struct {
+	client  *http.Client
+	retries retries
+}
+
+// A refusal is the answer to a login that failed.
+type refusal struct {
+	status     int
+	code       string // of OAuth or of Google's APIs; empty if there is none that looks like one
+	retryAfter time.Duration
+}
+
+// Error names nothing but the status: the text of an answer may repeat what was sent.
+func (r *refusal) Error() string { return "status " + strconv.Itoa(r.status) }
+
+// refusals say what the codes of a login mean.
+type refusals map[string]struct {
+	class       store.Class
+	field, text string
+}
+
+// explain turns the failure of a login into an error of package store, which is never NotFound.
+func (m refusals) explain(field string, err error) *store.Error {
+	var own *store.Error
+	var r *refusal
+	switch {
+	case errors.As(err, &own):
+		return own
+	case !errors.As(err, &r):
+		e := explainTransport(err)
+		e.Message = field + ": cannot log in: " + e.Message
+		return e
+	case r.status == http.StatusTooManyRequests:
+		e := store.NewError(store.Throttled, "%s: cannot log in: Google asks for fewer calls", field)
+		e.RetryAfter = r.retryAfter
+		return e
+	}
+	if known, ok := m[r.code]; ok && r.status < http.StatusInternalServerError {
+		return store.NewError(known.class, "%s: %s", known.field, known.text)
+	}
+	if r.status == http.StatusUnauthorized || r.status == http.StatusForbidden {
+		return store.NewError(store.Denied, "%s: Google denies the login with status %d", field, r.status)
+	}
+	if r.code != "" {
+		return store.NewError(store.Unavailable, "%s: cannot log in: Google answers with status %d (%s)", field, r.status, r.code)
+	}
+	return store.NewError(store.Unavailable, "%s: cannot log in: Google answers with status %d", field, r.status)
+}
+
+// form posts a form to an OAuth endpoint.
+func (p poster) form(ctx context.Context, to string, form url.Values) (token, error) {
+	var out struct {
+		AccessToken string  `json:"access_token"`
+		ExpiresIn   float64 `json:"expires_in"`
+	}
+	since, err := p.post(ctx, to, "application/x-www-form-urlencoded", "", form.Encode(), &out)
+	if err != nil {
+		return token{}, err
+	}
+	return newToken(out.AccessToken, since, since.Add(time.Duration(min(max(out.ExpiresIn, 0), 86400)*float64(time.Second))))
+}
+
+// impersonate asks the IAM Credentials API for a token of a service account.
+func (p poster) impersonate(ctx context.Context, to, bearer string) (token, error) {
+	var out struct {
+		AccessToken string    `json:"accessToken"`
+		ExpireTime  time.Time `json:"expireTime"`
+	}
+	body := `{"scope":["` + scope + `"],"lifetime":"` + impersonatedLife + `"}`
+	since, err := p.post(ctx, to, "application/json", bearer, body, &out)
+	if err != nil {
+		return token{}, err
+	}
+	return newToken(out.AccessToken, since, out.ExpireTime)
+}
+
+// tokenText is what may stand in a header.
+var tokenText = regexp.MustCompile(`^[A-Za-z0-9._~+/=|:-]+$`)
+
+func newToken(value string, since, expiry time.Time) (token, error) {
+	if !tokenText.MatchString(value) || !since.Before(expiry) {
+		return token{}, store.NewError(store.Unavailable, "cannot log in: the answer of Google lacks an access token")
+	}
+	return token{value: value, since: since, expiry: expiry}, nil
+}
+
+// post sends a request until there is an answer, and decodes it. It returns when it was sent.
+func (p poster) post(ctx context.Context, to, contentType, bearer, body string, out any) (sent time.Time, err error) {
+	err = p.retries.do(ctx, func(ctx context.Context) error {
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, to, strings.NewReader(body))
+		if err != nil {
+			return store.NewError(store.Invalid, "cannot log in: its address is not valid")
+		}
+		req.Header.Set("Content-Type", contentType)
+		req.Header.Set("User-Agent", userAgent)
+		if bearer != "" {
+			req.Header.Set("Authorization", "Bearer "+bearer)
+		}
+		sent = time.Now()
+		resp, err := p.client.Do(req)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = resp.Body.Close() }() // what matters has been read
+		raw, err := io.ReadAll(io.LimitReader(resp.Body, maxLogin))
+		switch {
+		case resp.StatusCode != http.StatusOK:
+			return newRefusal(resp, raw)
+		case err != nil:
+			return err
+		case json.Unmarshal(raw, out) != nil:
+			return store.NewError(store.Unavailable, "cannot log in: the answer of Google is damaged")
+		}
+		return nil
+	})
+	return sent, err
+}
+
+var plainCode = regexp.MustCompile(`^[A-Za-z_]{1,64}$`)
+
+// newRefusal reads both forms of an error: that of OAuth, and that of Google's APIs.
+func newRefusal(resp *http.Response, raw []byte) *refusal {
+	r := &refusal{status: resp.StatusCode}
+	if n, err := strconv.Atoi(resp.Header.Get("Retry-After")); err == nil && n > 0 && n <= 86400 {
+		r.retryAfter = time.Duration(n) * time.Second
+	}
+	var body struct {
+		Error json.RawMessage `json:"error"`
+	}
+	if json.Unmarshal(raw, &body) != nil {
+		return r
+	}
+	var code string
+	var detail struct {
+		Status string `json:"status"`
+	}
+	if json.Unmarshal(body.Error, &code) != nil && json.Unmarshal(body.Error, &detail) == nil {
+		code = detail.Status
+	}
+	if plainCode.MatchString(code) {
+		r.code = code
+	}
+	return r
+}

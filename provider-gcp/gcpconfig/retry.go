@@ -1,0 +1,128 @@
+package gcpconfig
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	common "github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/store"
+)
+
+// Where a store does not say.
+const (
+	defaultMaxRetries    = 5
+	defaultRetryInterval = 10 * time.Second
+	// firstRetry is the wait before the first retry; each further one is twice as long.
+	firstRetry = 100 * time.Millisecond
+)
+
+// retries are the bounds of the retries inside one call.
+type retries struct {
+	max      int
+	interval time.Duration
+}
+
+func retriesOf(s *common.RetrySettings) (retries, error) {
+	r := retries{max: defaultMaxRetries, interval: defaultRetryInterval}
+	if s == nil {
+		return r, nil
+	}
+	if s.MaxRetries != nil {
+		r.max = int(*s.MaxRetries)
+	}
+	var err error
+	if r.interval, err = s.RetryInterval.Or(r.interval); err != nil {
+		return r, store.NewError(store.Invalid, "spec.retrySettings.retryInterval: %s", err)
+	}
+	return r, nil
+}
+
+// do tries until it succeeds, or a further try is of no use. When time runs out after an answer it
+// returns that: a caller must learn that it was throttled, not that time ran out.
+func (r retries) do(ctx context.Context, try func(context.Context) error) error {
+	var said error
+	for n := 0; ; n++ {
+		err := r.once(ctx, try)
+		if said != nil && ctx.Err() != nil && isEndOfTime(err) {
+			return said
+		}
+		if err == nil || n >= r.max || ctx.Err() != nil || !worthRetrying(err) {
+			return err
+		}
+		said = err
+		if !pause(ctx, r.wait(n)) {
+			return said
+		}
+	}
+}
+
+func (r retries) once(ctx context.Context, try func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
+	defer cancel()
+	return try(ctx)
+}
+
+func (r retries) wait(n int) time.Duration {
+	d := min(firstRetry<<min(n, 16), r.interval)
+	return d/2 + rand.N(d/2+1)
+}
+
+// pause reports whether the time is over before ctx is.
+func pause(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-t.C:
+		return true
+	}
+}
+
+func isEndOfTime(err error) bool {
+	code := codeOf(err)
+	return code == codes.DeadlineExceeded || code == codes.Canceled
+}
+
+// codeOf is OK for what is no answer of gRPC. The end of a context counts as if it were one.
+func codeOf(err error) codes.Code {
+	var s interface{ GRPCStatus() *status.Status }
+	switch {
+	case errors.As(err, &s):
+		return s.GRPCStatus().Code()
+	case errors.Is(err, context.DeadlineExceeded):
+		return codes.DeadlineExceeded
+	case errors.Is(err, context.Canceled):
+		return codes.Canceled
+	}
+	return codes.OK
+}
+
+// worthRetrying reports whether to try again at once. Where Google says how long to wait that is left
+// to the caller. A login was tried often enough on its own.
+func worthRetrying(err error) bool {
+	var own *store.Error
+	var r *refusal
+	switch {
+	case errors.As(err, &own):
+		return false
+	case errors.As(err, &r):
+		return r.retryAfter == 0 && (r.status >= 500 || r.status == 429)
+	}
+	switch codeOf(err) {
+	case codes.Unavailable:
+		return !isBadCertificate(err)
+	case codes.ResourceExhausted:
+		return retryAfter(err) == 0
+	case codes.Internal, codes.DeadlineExceeded, codes.Aborted:
+		return true
+	case codes.OK: // no answer over HTTP
+		return !isBadCertificate(err)
+	}
+	return false
+}

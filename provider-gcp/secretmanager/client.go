@@ -1,0 +1,125 @@
+// Package secretmanager reads Google Secret Manager for the store Kinds GCPSecretManager and
+// ClusterGCPSecretManager.
+package secretmanager
+
+import (
+	"context"
+	"crypto/x509"
+	"hash/crc32"
+
+	pb "cloud.google.com/go/secretmanager/apiv1/secretmanagerpb"
+
+	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/provider-gcp/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/provider-gcp/gcpconfig"
+)
+
+// A Provider makes clients. Its zero value is ready for use.
+type Provider struct {
+	// RootCAs are the certificate authorities that are trusted, instead of the system's.
+	RootCAs *x509.CertPool
+}
+
+// Kinds returns the store Kinds that the Provider serves.
+func (p Provider) Kinds() []store.Kind {
+	return []store.Kind{
+		store.KindOf(store.ConnectorFunc[*v1alpha1.GCPSecretManager](p.Connect)),
+		store.ClusterKindOf(store.ConnectorFunc[*v1alpha1.ClusterGCPSecretManager](p.ConnectCluster)),
+	}
+}
+
+// Connect makes the client of a store. Google is not called.
+func (p Provider) Connect(ctx context.Context, s *v1alpha1.GCPSecretManager, creds store.Credentials) (store.Client, error) {
+	return p.connect(ctx, s, &s.Spec.GCPSpec, creds)
+}
+
+// ConnectCluster makes the client of a cluster store. Google is not called.
+func (p Provider) ConnectCluster(ctx context.Context, s *v1alpha1.ClusterGCPSecretManager, creds store.Credentials) (store.Client, error) {
+	return p.connect(ctx, s, &s.Spec.GCPSpec, creds)
+}
+
+func (p Provider) connect(ctx context.Context, o store.Object, spec *v1alpha1.GCPSpec, creds store.Credentials) (store.Client, error) {
+	c, err := gcpconfig.Load(ctx, o, spec, creds, p.RootCAs)
+	if err != nil {
+		return nil, err
+	}
+	return &Client{api: pb.NewSecretManagerServiceClient(c.Conn), config: c, parent: parentOf(spec)}, nil
+}
+
+// A Client reads the secrets of one project, or of one location of it. It is no store.Batcher: Google
+// reads one secret a call.
+type Client struct {
+	api    pb.SecretManagerServiceClient
+	config *gcpconfig.Config
+	parent string
+}
+
+var (
+	_ store.Finder  = &Client{}
+	_ store.Checker = &Client{}
+)
+
+// Close releases connections.
+func (c *Client) Close() error { return c.config.Close() }
+
+// Get reads one version of a secret, and its labels and annotations where metadata is asked for.
+func (c *Client) Get(ctx context.Context, ref store.Ref) (store.Value, error) {
+	id, err := c.idOf(ref.Key)
+	if err != nil {
+		return store.Value{}, err
+	}
+	version, err := versionOf(ref.Version)
+	if err != nil {
+		return store.Value{}, err
+	}
+	name := c.parent + secretsPart + id
+	out, err := gcpconfig.Call(ctx, c.config, c.api.AccessSecretVersion,
+		&pb.AccessSecretVersionRequest{Name: name + versionsPart + version}, params("name", name+versionsPart+version))
+	if err != nil {
+		return store.Value{}, gcpconfig.Explain(err, about(ref))
+	}
+	v, err := value(ref, id, out)
+	if err != nil || !ref.Metadata {
+		return v, err
+	}
+	s, err := gcpconfig.Call(ctx, c.config, c.api.GetSecret, &pb.GetSecretRequest{Name: name}, params("name", name))
+	if err != nil {
+		return store.Value{}, gcpconfig.Explain(err, "metadata of "+about(store.Ref{Key: ref.Key}))
+	}
+	v.Metadata = metadata(s)
+	return v, nil
+}
+
+// metadata are the annotations and labels of a secret. A label wins over an annotation of its name:
+// labels are what a find selects by.
+func metadata(s *pb.Secret) map[string]string {
+	m := make(map[string]string, len(s.GetLabels())+len(s.GetAnnotations()))
+	for _, from := range []map[string]string{s.GetAnnotations(), s.GetLabels()} {
+		for k, v := range from {
+			m[k] = v
+		}
+	}
+	return m
+}
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// value makes a Value of an answer. One that lacks the value, is damaged, or is of another secret
+// proves nothing.
+func value(ref store.Ref, id string, out *pb.AccessSecretVersionResponse) (store.Value, error) {
+	p := out.GetPayload()
+	number, ok := numberOf(out.GetName(), id)
+	switch {
+	case !ok:
+		return store.Value{}, store.NewError(store.Unavailable, "%s: the answer of Google is not of this secret", about(ref))
+	case p == nil:
+		return store.Value{}, store.NewError(store.Unavailable, "%s: the answer of Google lacks the value", about(ref))
+	case p.DataCrc32C != nil && p.GetDataCrc32C() != int64(crc32.Checksum(p.GetData(), castagnoli)):
+		return store.Value{}, store.NewError(store.Unavailable, "%s: the answer of Google is damaged: its checksum does not match", about(ref))
+	}
+	v := store.Value{Key: ref.Key, Data: p.GetData(), Version: number}
+	if v.Data == nil {
+		v.Data = []byte{}
+	}
+	return v, nil
+}

@@ -1,0 +1,49 @@
+package secretmanager
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"google.golang.org/grpc/codes"
+
+	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/store/storetest"
+	"github.com/direct-secrets/direct-secrets/provider-gcp/emulator"
+)
+
+func TestConformance(t *testing.T) {
+	srv := start(t)
+	storetest.Run(t, storetest.Harness{
+		Connect: func(ctx context.Context) (store.Client, error) { return storeOf(srv).connect(ctx) },
+		ConnectDenied: func(ctx context.Context) (store.Client, error) {
+			s := storeOf(srv)
+			s.secrets["key.json"] = srv.Key("revoked@test-project.iam.gserviceaccount.com")
+			srv.RevokeKeys("revoked@test-project.iam.gserviceaccount.com")
+			return s.connect(ctx)
+		},
+		Put: func(_ context.Context, key string, data []byte, labels map[string]string) error {
+			srv.Put(key, data, emulator.Labels(labels))
+			return nil
+		},
+		Delete: func(_ context.Context, key string) error {
+			srv.Delete(key)
+			return nil
+		},
+		Inject: func(f storetest.Fault) (func(), error) {
+			fault := failures[f.Failure]
+			fault.Secret = f.Key
+			return srv.Inject(fault), nil
+		},
+		// Ids have no slashes.
+		Key: func(name string) string { return strings.ReplaceAll(name, "/", "_") },
+	})
+}
+
+var failures = map[storetest.Failure]emulator.Fault{
+	storetest.Denied:      {Code: codes.PermissionDenied, Message: "Permission 'secretmanager.versions.access' denied"},
+	storetest.Throttled:   emulator.Throttled(),
+	storetest.Unavailable: {Code: codes.Unavailable, Message: "The service is currently unavailable."},
+	storetest.Hang:        {Hang: true},
+	storetest.Dropped:     {Method: "AccessSecretVersion", Body: emulator.BodyNoPayload},
+}

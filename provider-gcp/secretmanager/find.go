@@ -1,0 +1,151 @@
+package secretmanager
+
+import (
+	"context"
+	"iter"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	pb "cloud.google.com/go/secretmanager/apiv1/secretmanagerpb"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/provider-gcp/gcpconfig"
+)
+
+const (
+	// maxFound is how many secrets a query may select.
+	maxFound = 10000
+	// pageSize is how many secrets to ask for at a time; Google may send fewer.
+	pageSize = 1000
+	// parallel bounds the reads of one find that are under way at the same time.
+	parallel = 16
+)
+
+// Find lists the secrets that match, and then reads them, some at a time. A secret without any
+// version, or whose latest is destroyed, has no value and is left out; so is one that was deleted
+// since it was listed. Anything else that cannot be read fails the find, a disabled version
+// included: a list that is silently short would delete keys.
+func (c *Client) Find(ctx context.Context, q store.Query) iter.Seq2[store.Value, error] {
+	return func(yield func(store.Value, error) bool) {
+		keys, err := c.list(ctx, q)
+		if err != nil {
+			yield(store.Value{}, err)
+			return
+		}
+		for some := range slices.Chunk(keys, parallel) {
+			for _, r := range c.readAll(ctx, some) {
+				if store.IsNotFound(r.Err) {
+					continue
+				}
+				if !yield(r.Value, r.Err) || r.Err != nil {
+					return
+				}
+			}
+		}
+	}
+}
+
+// readAll reads secrets at the same time.
+func (c *Client) readAll(ctx context.Context, keys []string) []store.Result {
+	results := make([]store.Result, len(keys))
+	var g errgroup.Group
+	for i, key := range keys {
+		g.Go(func() error {
+			results[i].Value, results[i].Err = c.Get(ctx, store.Ref{Key: key})
+			return nil
+		})
+	}
+	_ = g.Wait() // Each result has its own error.
+	return results
+}
+
+// list returns what matches, each secret once: pages overlap when secrets change meanwhile.
+func (c *Client) list(ctx context.Context, q store.Query) ([]string, error) {
+	in := &pb.ListSecretsRequest{Parent: c.parent, PageSize: pageSize, Filter: filter(q)}
+	var keys []string
+	seen, pages := map[string]bool{}, map[string]bool{}
+	for {
+		out, err := gcpconfig.Call(ctx, c.config, c.api.ListSecrets, in, params("parent", c.parent))
+		if err != nil {
+			return nil, c.explainList(err, "listing secrets")
+		}
+		for _, s := range out.GetSecrets() {
+			id, err := c.listed(s)
+			if err != nil {
+				return nil, err
+			}
+			if !seen[id] && selects(q, id, s.GetLabels()) {
+				seen[id] = true
+				keys = append(keys, id)
+			}
+		}
+		if len(keys) > maxFound {
+			return nil, store.NewError(store.Invalid, "find: more than %d secrets match; narrow path, name or tags", maxFound)
+		}
+		if in.PageToken = out.GetNextPageToken(); in.PageToken == "" {
+			return keys, nil
+		}
+		if pages[in.PageToken] {
+			return nil, store.NewError(store.Unavailable, "listing secrets: Google sends the same page again and again")
+		}
+		pages[in.PageToken] = true
+	}
+}
+
+// explainList knows that what does not exist is the project or the location: a list may be empty.
+func (c *Client) explainList(err error, what string) error {
+	e := gcpconfig.Explain(err, what)
+	if e.Class == store.NotFound {
+		return store.NewError(store.Invalid, "spec.projectID, spec.location: Google knows no %s", c.parent)
+	}
+	return e
+}
+
+// listed returns the id of a secret in a list.
+func (c *Client) listed(s *pb.Secret) (string, error) {
+	_, id, ok := strings.Cut(s.GetName(), secretsPart)
+	if !ok || !secretID.MatchString(id) {
+		return "", store.NewError(store.Unavailable, "listing secrets: the answer of Google has a secret without a proper name")
+	}
+	return id, nil
+}
+
+// selects tells whether a query selects a secret. The filters of Google only keep answers short.
+func selects(q store.Query, id string, labels map[string]string) bool {
+	if !strings.HasPrefix(id, q.Path) || q.Name != nil && !q.Name.MatchString(id) {
+		return false
+	}
+	for k, v := range q.Tags {
+		if got, ok := labels[k]; !ok || got != v {
+			return false
+		}
+	}
+	return true
+}
+
+var (
+	plainKey  = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,62}$`)
+	plainText = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9_-]{0,254}$`)
+	operator  = regexp.MustCompile(`^(?i:and|or|not)$`)
+)
+
+// filter has Google leave out what cannot match, by
+// https://cloud.google.com/secret-manager/docs/filtering. What would need quotes is left to selects.
+func filter(q store.Query) string {
+	var terms []string
+	add := func(field, value string) {
+		if plainText.MatchString(value) && !operator.MatchString(value) {
+			terms = append(terms, field+value)
+		}
+	}
+	add("name:", q.Path)
+	for _, k := range slices.Sorted(maps.Keys(q.Tags)) {
+		if plainKey.MatchString(k) {
+			add("labels."+k+"=", q.Tags[k])
+		}
+	}
+	return strings.Join(terms, " AND ")
+}

@@ -1,0 +1,151 @@
+package secretmanager
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"testing"
+
+	pb "cloud.google.com/go/secretmanager/apiv1/secretmanagerpb"
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/grpc/codes"
+
+	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/provider-gcp/emulator"
+)
+
+func search(t testing.TB, c *Client, q store.Query) (keys []string, err error) {
+	t.Helper()
+	for v, e := range c.Find(soon(t), q) {
+		if e != nil {
+			return nil, e
+		}
+		keys = append(keys, v.Key)
+	}
+	slices.Sort(keys)
+	return keys, nil
+}
+
+func found(t testing.TB, c *Client, q store.Query) []string {
+	t.Helper()
+	keys, err := search(t, c, q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return keys
+}
+
+func TestFind(t *testing.T) {
+	srv := start(t)
+	for id, labels := range map[string]map[string]string{
+		"shop-db":     {"team": "shop", "stage": "test"},
+		"shop-api":    {"team": "shop"},
+		"workshop-db": {"team": "work"},
+		"SHOP-upper":  {"team": "shopping"},
+		"odd":         {"name": "é_1", "and": "or"},
+	} {
+		srv.Put(id, []byte(id), emulator.Labels(labels))
+	}
+	c := client(t, srv)
+	cases := map[string]struct {
+		reason string
+		query  store.Query
+		want   []string
+	}{
+		"All":      {"Nothing set selects everything.", store.Query{}, []string{"SHOP-upper", "odd", "shop-api", "shop-db", "workshop-db"}},
+		"Path":     {"A path is a prefix; Google's filter alone would match any part, in any case.", store.Query{Path: "shop-"}, []string{"shop-api", "shop-db"}},
+		"OddPath":  {"A path that no filter can hold is left to the client.", store.Query{Path: "-"}, nil},
+		"Operator": {"Nor one that would be an operator.", store.Query{Path: "or"}, nil},
+		"Name":     {"The expression matches any part.", store.Query{Name: regexp.MustCompile("db$")}, []string{"shop-db", "workshop-db"}},
+		"Tags":     {"All labels must be there.", store.Query{Tags: map[string]string{"team": "shop", "stage": "test"}}, []string{"shop-db"}},
+		"Value":    {"The whole value must match.", store.Query{Tags: map[string]string{"team": "shop"}}, []string{"shop-api", "shop-db"}},
+		"OddTags":  {"Labels that no filter can hold are left to the client.", store.Query{Tags: map[string]string{"name": "é_1", "and": "or"}}, []string{"odd"}},
+		"Hostile":  {"A label is no way into the filter.", store.Query{Tags: map[string]string{"team=shop OR name": "x OR name:s"}}, nil},
+		"Nothing":  {"No match is an empty list.", store.Query{Path: "none"}, nil},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, found(t, c, tc.query)); diff != "" {
+				t.Errorf("%s\nFind(...): -want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestFilter(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		query  store.Query
+		want   string
+	}{
+		"None":  {"Nothing set is no filter.", store.Query{}, ""},
+		"Both":  {"Path and labels narrow the list, in one order.", store.Query{Path: "shop-", Tags: map[string]string{"team": "shop", "a": "b"}}, "name:shop- AND labels.a=b AND labels.team=shop"},
+		"Part":  {"What would need quotes is left out.", store.Query{Path: "a b", Tags: map[string]string{"team": "x y", "T": "u", "ok": "1"}}, "labels.ok=1"},
+		"Empty": {"An empty value is no term.", store.Query{Tags: map[string]string{"team": ""}}, ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, filter(tc.query)); diff != "" {
+				t.Errorf("%s\nfilter(...): -want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestFindNarrows(t *testing.T) {
+	srv := start(t)
+	for i := range 300 {
+		srv.Put(fmt.Sprintf("other-%d", i), []byte("x"))
+	}
+	srv.Put("shop-db", []byte("x"))
+	c := client(t, srv)
+	if got := found(t, c, store.Query{Path: "shop-"}); !cmp.Equal(got, []string{"shop-db"}) {
+		t.Errorf("found %v", got)
+	}
+	if diff := cmp.Diff(map[string]int{emulator.MethodToken: 1, "ListSecrets": 1, access: 1}, srv.CallCounts()); diff != "" {
+		t.Errorf("Google leaves out what does not match: calls: -want, +got:\n%s", diff)
+	}
+}
+
+func TestFindWithoutValue(t *testing.T) {
+	srv := start(t)
+	srv.Put("good", []byte("x"))
+	srv.Put("empty", nil, emulator.Empty())
+	srv.Put("gone", []byte("x"))
+	srv.SetState("gone", 1, pb.SecretVersion_DESTROYED)
+	c := client(t, srv)
+	if got := found(t, c, store.Query{}); !cmp.Equal(got, []string{"good"}) {
+		t.Errorf("What has no value for good is left out: %v", got)
+	}
+	srv.Put("off", []byte("x"))
+	srv.SetState("off", 1, pb.SecretVersion_DISABLED)
+	_, err := search(t, c, store.Query{})
+	fails(t, "What is switched off still exists; a list without it would remove its key.", err, store.Invalid, `secret "off": is disabled`)
+}
+
+func TestFindFailures(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		fault  emulator.Fault
+		class  store.Class
+		part   string
+	}{
+		"SamePage":  {"A list without an end is broken off.", emulator.Fault{Method: "ListSecrets", Body: emulator.BodySamePage}, store.Unavailable, ""},
+		"NoProject": {"A project that does not exist is not empty.", emulator.Fault{Method: "ListSecrets", Code: codes.NotFound}, store.Invalid, "spec.projectID"},
+		"MayNot":    {"Who may not list finds nothing out.", emulator.Fault{Method: "ListSecrets", Code: codes.PermissionDenied}, store.Denied, "listing secrets"},
+		"OneDenied": {"One secret that may not be read spoils the list.", emulator.Fault{Method: access, Secret: "b", Code: codes.PermissionDenied}, store.Denied, `secret "b"`},
+		"OneBroken": {"So does one that is damaged.", emulator.Fault{Method: access, Secret: "b", Body: emulator.BodyBadChecksum}, store.Unavailable, `secret "b"`},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			srv := start(t, emulator.WithPageSize(2))
+			for _, id := range []string{"a", "b", "c"} {
+				srv.Put(id, []byte("x"))
+			}
+			c := client(t, srv)
+			srv.Inject(tc.fault)
+			_, err := search(t, c, store.Query{})
+			fails(t, tc.reason, err, tc.class, tc.part)
+		})
+	}
+}
