@@ -7,6 +7,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/operator"
 	"github.com/direct-secrets/direct-secrets/common/store"
 	"github.com/direct-secrets/direct-secrets/provider-aws/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/provider-aws/parameterstore"
 	"github.com/direct-secrets/direct-secrets/provider-aws/secretsmanager"
 )
 
@@ -15,6 +16,9 @@ func main() { os.Exit(provider().Main()) }
 func provider(opts ...operator.Option) *operator.Operator {
 	return operator.New("provider-aws", v1alpha1.Group, append(opts,
 		operator.WithScheme(v1alpha1.AddToScheme),
-		operator.WithStore(store.KindOf(store.ConnectorFunc[*v1alpha1.AWSSecretsManager](secretsmanager.Connect))),
+		operator.WithStore(store.KindOf(store.ConnectorFunc[*v1alpha1.AWSSecretsManager](secretsmanager.Connect[*v1alpha1.AWSSecretsManager]))),
+		operator.WithStore(store.ClusterKindOf(store.ConnectorFunc[*v1alpha1.ClusterAWSSecretsManager](secretsmanager.Connect[*v1alpha1.ClusterAWSSecretsManager]))),
+		operator.WithStore(store.KindOf(store.ConnectorFunc[*v1alpha1.AWSParameterStore](parameterstore.Connect[*v1alpha1.AWSParameterStore]))),
+		operator.WithStore(store.ClusterKindOf(store.ConnectorFunc[*v1alpha1.ClusterAWSParameterStore](parameterstore.Connect[*v1alpha1.ClusterAWSParameterStore]))),
 	)...)
 }

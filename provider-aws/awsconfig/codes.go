@@ -90,6 +90,9 @@ var commonCodes = Codes{
 	"MalformedPolicyDocument":   {Class: store.Invalid, Text: rejected},
 }
 
+// CannotDecrypt is what an error code of KMS says, as the services pass it on.
+const CannotDecrypt = "KMS cannot decrypt it; check that its KMS key is enabled and that kms:Decrypt is allowed"
+
 const (
 	denied       = "access denied"
 	rejected     = "AWS rejects the request as not valid"

@@ -27,20 +27,31 @@ type Config struct {
 	AWS aws.Config
 	// Endpoint of the store's own service; nil means that of the region. STS is not meant by it.
 	Endpoint *string
+	// Prefix is put before every key that is no ARN.
+	Prefix string
 
 	blame     blame
 	transport *http.Transport
 	caches    []*aws.CredentialsCache
 }
 
+// An Object is a store Kind of AWS.
+type Object interface {
+	store.Object
+
+	// AWS returns the embedded spec.
+	AWS() *v1alpha1.AWSSpec
+}
+
 // Load returns the Config of a store. It reads Secrets through creds, but calls neither AWS nor
 // keeps ctx; creds are kept only for ServiceAccount tokens. Errors are of package store, and name
 // the field to mend.
-func Load(ctx context.Context, o store.Object, spec *v1alpha1.AWSSpec, creds store.Credentials) (*Config, error) {
+func Load(ctx context.Context, o Object, creds store.Credentials) (*Config, error) {
+	spec := o.AWS()
 	if err := check(spec); err != nil {
 		return nil, err
 	}
-	endpoint, err := parseEndpoint(spec.Endpoint)
+	endpoint, err := parseEndpoint(spec.Endpoint, creds)
 	if err != nil {
 		return nil, err
 	}
@@ -48,7 +59,7 @@ func Load(ctx context.Context, o store.Object, spec *v1alpha1.AWSSpec, creds sto
 	if err != nil {
 		return nil, err
 	}
-	c := &Config{Endpoint: endpoint}
+	c := &Config{Endpoint: endpoint, Prefix: spec.Prefix}
 	if spec.Auth == nil {
 		err = c.useAmbient(ctx, spec, creds, retryer)
 	} else {

@@ -61,7 +61,7 @@ func load(t *testing.T, spec v1alpha1.AWSSpec, k kube) (*Config, error) {
 	o.Namespace, o.Name = "shop", "prod"
 	o.Spec.AWSSpec = spec
 	o.Spec.RetrySettings = &common.RetrySettings{MaxRetries: &none, RetryInterval: "1ms"}
-	return Load(t.Context(), o, &o.Spec.AWSSpec, k)
+	return Load(t.Context(), o, k)
 }
 
 // operatorEnvironment is what no store with an auth of its own may see.
@@ -237,7 +237,7 @@ func TestParseEndpoint(t *testing.T) {
 			if tc.want != "" {
 				want = store.NewError(store.Invalid, "%s", tc.want)
 			}
-			got, err := parseEndpoint(tc.url)
+			got, err := parseEndpoint(tc.url, nil)
 			if diff := cmp.Diff(want, err); diff != "" {
 				t.Errorf("%s\nparseEndpoint(%q): -want error, +got error:\n%s", tc.reason, tc.url, diff)
 			}

@@ -12,7 +12,7 @@ func FuzzParseEndpoint(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, raw string) {
-		endpoint, err := parseEndpoint(raw)
+		endpoint, err := parseEndpoint(raw, nil)
 		if err != nil || endpoint == nil {
 			return
 		}

@@ -17,7 +17,7 @@ var queryCodes = map[string]string{
 
 // codeFor translates a code of the query protocol for the service at hand.
 func codeFor(s service, code string) string {
-	if _, ok := s.(secretsManager); ok {
+	if _, ok := s.(*jsonService); ok {
 		return queryCodes[code]
 	}
 	if code == "MissingAuthentication" {
@@ -28,7 +28,7 @@ func codeFor(s service, code string) string {
 
 func authError(s service, code, message string) *apiError {
 	e := &apiError{Status: http.StatusForbidden, Code: codeFor(s, code), Message: message}
-	if _, ok := s.(secretsManager); ok {
+	if _, ok := s.(*jsonService); ok {
 		e.Status = http.StatusBadRequest
 	}
 	return e

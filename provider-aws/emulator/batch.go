@@ -1,6 +1,7 @@
 package emulator
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 )
@@ -139,6 +140,9 @@ func (e *Emulator) fill(q *request, out *batchGetSecretValueOutput, ids []string
 	for out.end = from; out.end < len(ids) && (size == 0 || size < e.maxBatchBytes); out.end++ {
 		id := ids[out.end]
 		v, err := e.batchEntry(q, id)
+		if errors.Is(err, errDropped) {
+			continue
+		}
 		if err != nil {
 			api := asAPIError(err)
 			out.Errors = append(out.Errors, batchError{SecretID: id, ErrorCode: api.Code, Message: api.Message})
@@ -151,8 +155,8 @@ func (e *Emulator) fill(q *request, out *batchGetSecretValueOutput, ids []string
 }
 
 func (e *Emulator) batchEntry(q *request, id string) (*secretValue, error) {
-	if f := e.faults.takeEntry(e.nameOf(id)); f != nil {
-		return nil, f.asError()
+	if err := e.entryFault(id); err != nil {
+		return nil, err
 	}
 	if err := e.allow(q, "GetSecretValue", id); err != nil {
 		return nil, err

@@ -16,15 +16,16 @@ const (
 	maxBody = 64 << 20
 )
 
-// An Emulator is an http.Handler that answers as Secrets Manager and STS. It
-// is safe for concurrent use. Create one with New or Start.
+// An Emulator is an http.Handler that answers as Secrets Manager, Parameter
+// Store and STS. It is safe for concurrent use. Create one with New or Start.
 type Emulator struct {
 	config
 
-	mu      sync.RWMutex // guards the secrets
-	secrets map[string]*secret
-	order   []*secret // by creation
-	seq     uint64
+	mu         sync.RWMutex // guards the secrets and parameters
+	secrets    map[string]*secret
+	order      []*secret // by creation
+	seq        uint64
+	parameters map[string]*parameter
 
 	identities identities
 	calls      callLog
@@ -39,7 +40,7 @@ func New(opts ...Option) *Emulator {
 }
 
 func build(c config) *Emulator {
-	e := &Emulator{config: c, secrets: map[string]*secret{}}
+	e := &Emulator{config: c, secrets: map[string]*secret{}, parameters: map[string]*parameter{}}
 	for _, cred := range c.credentials {
 		e.AddCredential(cred)
 	}
@@ -65,8 +66,7 @@ type request struct {
 type service interface {
 	// name is the service's name in the credential scope.
 	name() string
-	// prepare decodes the request. It returns the secret ids that the call
-	// names, and the function that carries it out once it is admitted.
+	// prepare decodes the request. It returns the ids that the call names, and the function that carries it out once it is admitted.
 	prepare(*Emulator, *request) (ids []string, run func() (any, error), err error)
 	// public operations need no signature.
 	public(operation string) bool

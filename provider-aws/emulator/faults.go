@@ -1,6 +1,7 @@
 package emulator
 
 import (
+	"errors"
 	"net/http"
 	"slices"
 	"strconv"
@@ -12,8 +13,8 @@ import (
 // matches every call and does nothing to it.
 type Fault struct {
 	// Operation, SecretID and AccessKeyID select calls; empty matches all.
-	// SecretID is a secret's name, in which "*" stands for any text; a call
-	// matches if it names such a secret, by name or ARN.
+	// SecretID is the name of a secret or parameter, in which "*" stands for
+	// any text; a call matches if it names such a one, by name or ARN.
 	Operation   string `json:",omitempty"`
 	SecretID    string `json:",omitempty"`
 	AccessKeyID string `json:",omitempty"`
@@ -28,9 +29,9 @@ type Fault struct {
 	Hang bool `json:",omitempty"`
 
 	// Code and Message make the call fail with an API error before it does
-	// anything. Status is its HTTP status; the default is 500 for
-	// InternalServiceError and InternalFailure, else 400. With a Status and no
-	// Code the answer is that status with an empty body.
+	// anything. Status is its HTTP status; the default is 500 for internal
+	// errors of the services, else 400. With a Status and no Code the answer is
+	// that status with an empty body.
 	Code    string `json:",omitempty"`
 	Message string `json:",omitempty"`
 	Status  int    `json:",omitempty"`
@@ -40,8 +41,13 @@ type Fault struct {
 
 	// Entry has BatchGetSecretValue answer, with Code and Message in the
 	// place of each matching secret; the other secrets are not affected.
-	// Only SecretID selects here.
+	// GetParameters lists such a parameter as invalid, and has no place for
+	// more. Only SecretID selects here.
 	Entry bool `json:",omitempty"`
+
+	// Drop has a batch leave each matching entry out, which AWS never should.
+	// It needs Entry.
+	Drop bool `json:",omitempty"`
 
 	// Body damages the answer after the call was carried out.
 	Body BodyFault `json:",omitempty"`
@@ -91,12 +97,15 @@ func DecryptionFailed(secretID string) Fault {
 	}
 }
 
+// internalErrors are the codes of the services' own failures.
+var internalErrors = []string{"InternalServiceError", "InternalServerError", "InternalFailure"}
+
 // asError is the API error that the fault describes.
 func (f *Fault) asError() *apiError {
 	err := &apiError{Status: f.Status, Code: f.Code, Message: f.Message, RetryAfter: f.RetryAfter}
 	if err.Status == 0 {
 		err.Status = http.StatusBadRequest
-		if f.Code == "InternalServiceError" || f.Code == "InternalFailure" {
+		if slices.Contains(internalErrors, f.Code) {
 			err.Status = http.StatusInternalServerError
 		}
 	}
@@ -174,7 +183,22 @@ func (s *faultSet) takeIf(match func(*activeFault) bool) *activeFault {
 	return nil
 }
 
-// takeEntry returns the fault for one secret of a batch.
+// errDropped stands for an entry that a batch leaves out.
+var errDropped = errors.New("dropped")
+
+// entryFault is what a fault says of one entry of a batch.
+func (e *Emulator) entryFault(id string) error {
+	f := e.faults.takeEntry(e.nameOf(id))
+	switch {
+	case f == nil:
+		return nil
+	case f.Drop:
+		return errDropped
+	}
+	return f.asError()
+}
+
+// takeEntry returns the fault for one entry of a batch.
 func (s *faultSet) takeEntry(name string) *activeFault {
 	return s.takeIf(func(f *activeFault) bool { return f.Entry && matches(f.SecretID, name) })
 }

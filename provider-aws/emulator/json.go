@@ -7,29 +7,33 @@ import (
 
 const jsonContentType = "application/x-amz-json-1.1"
 
-// secretsManager is the service that speaks AWS JSON 1.1.
-type secretsManager struct{}
+// A jsonService is a service that speaks AWS JSON 1.1.
+type jsonService struct {
+	scope      string // its name in the credential scope
+	target     string // what its operations begin with in the header
+	operations map[string]operation
+}
 
-var _ service = secretsManager{}
+var _ service = &jsonService{}
 
-func (secretsManager) name() string { return "secretsmanager" }
+func (s *jsonService) name() string { return s.scope }
 
-func (secretsManager) public(string) bool { return false }
+func (*jsonService) public(string) bool { return false }
 
-func (secretsManager) prepare(e *Emulator, q *request) ([]string, func() (any, error), error) {
-	op, ok := operations[q.operation]
+func (s *jsonService) prepare(e *Emulator, q *request) ([]string, func() (any, error), error) {
+	op, ok := s.operations[q.operation]
 	if !ok {
 		return nil, nil, badRequest("UnknownOperationException", "")
 	}
 	return op(e, q)
 }
 
-func (secretsManager) encode(_, _ string, out any) (string, []byte, error) {
+func (*jsonService) encode(_, _ string, out any) (string, []byte, error) {
 	b, err := json.Marshal(out)
 	return jsonContentType, b, err
 }
 
-func (secretsManager) encodeError(_ string, err *apiError) (string, []byte) {
+func (*jsonService) encodeError(_ string, err *apiError) (string, []byte) {
 	body := map[string]string{"__type": err.Code, messageKey(err.Code): err.Message}
 	b, jsonErr := json.Marshal(body)
 	if jsonErr != nil {
@@ -57,7 +61,7 @@ func messageKey(code string) string {
 	return "Message"
 }
 
-// An input is a decoded request that can say which secrets it names.
+// An input is a decoded request that can say which secrets or parameters it names.
 type input interface {
 	secretIDs() []string
 }
@@ -81,19 +85,25 @@ func handle[In any, P interface {
 
 // allow checks a permission of the caller on one secret, or on none.
 func (e *Emulator) allow(q *request, operation, secretID string) error {
-	action := "secretsmanager:" + operation
+	action := q.service.name() + ":" + operation
 	if q.caller.denies(action, e.nameOf(secretID)) {
 		return accessDenied(q.caller, action, secretID)
 	}
 	return nil
 }
 
-// nameOf returns the name of the secret that an id means: the id itself, or
-// the name within an ARN. The random suffix of an ARN is cut only where a
-// secret has that ARN, because a name may end in what looks like one.
+// nameOf returns the name of the secret or parameter that an id means: the id
+// itself without a selector, or the name within an ARN. The random suffix of
+// an ARN is cut only where a secret has that ARN, because a name may end in
+// what looks like one.
 func (e *Emulator) nameOf(id string) string {
+	if strings.HasPrefix(id, e.parameterARN("")) {
+		name, _ := e.selected(id)
+		return name
+	}
 	if !strings.HasPrefix(id, "arn:") {
-		return id
+		name, _, _ := strings.Cut(id, ":") // no name has a colon
+		return name
 	}
 	e.mu.RLock()
 	defer e.mu.RUnlock()

@@ -1,7 +1,7 @@
 package emulator
 
-// operations are the calls of Secrets Manager that the emulator answers.
-var operations = map[string]operation{
+// secretsManager is the service that keeps secrets.
+var secretsManager = &jsonService{scope: "secretsmanager", target: "secretsmanager.", operations: map[string]operation{
 	"BatchGetSecretValue":      handle((*Emulator).batchGetSecretValue),
 	"CreateSecret":             handle((*Emulator).createSecret),
 	"DeleteSecret":             handle((*Emulator).deleteSecret),
@@ -15,7 +15,7 @@ var operations = map[string]operation{
 	"UntagResource":            handle((*Emulator).untagResource),
 	"UpdateSecret":             handle((*Emulator).updateSecret),
 	"UpdateSecretVersionStage": handle((*Emulator).updateSecretVersionStage),
-}
+}}
 
 // secretRef is the part of a request that names one secret.
 type secretRef struct {

@@ -2,12 +2,13 @@ package emulator
 
 import (
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
 )
 
-// A tag is one tag of a secret, in the service's own encoding.
+// A tag is one tag of a secret or parameter, in the service's own encoding.
 type tag struct {
 	Key   string
 	Value string
@@ -129,12 +130,17 @@ func (s *secret) lastAccess() time.Time {
 	return time.Unix(sec, 0).UTC().Truncate(24 * time.Hour)
 }
 
-func (s *secret) setTag(t tag) {
-	for i := range s.tags {
-		if s.tags[i].Key == t.Key {
-			s.tags[i].Value = t.Value
-			return
+func (s *secret) setTag(t tag) { s.tags = withTags(s.tags, []tag{t}) }
+
+// withTags returns tags with some added, in place of those of the same key.
+func withTags(tags, more []tag) []tag {
+	all := slices.Clone(tags)
+	for _, t := range more {
+		if i := slices.IndexFunc(all, func(o tag) bool { return o.Key == t.Key }); i >= 0 {
+			all[i] = t
+		} else {
+			all = append(all, t)
 		}
 	}
-	s.tags = append(s.tags, t)
+	return all
 }

@@ -11,20 +11,19 @@ import (
 	"time"
 )
 
-const targetPrefix = "secretsmanager."
-
-// route tells the two services apart as the real endpoints would have: JSON
+// route tells the services apart as the real endpoints would have: JSON
 // services name their operation in a header, STS in the form.
 func route(r *http.Request, body []byte) (service, string) {
 	if target := r.Header.Get("X-Amz-Target"); target != "" {
-		operation, ok := strings.CutPrefix(target, targetPrefix)
-		if !ok {
-			operation = target
+		for _, s := range []*jsonService{secretsManager, systemsManager} {
+			if operation, ok := strings.CutPrefix(target, s.target); ok {
+				return s, operation
+			}
 		}
-		return secretsManager{}, operation
+		return secretsManager, target
 	}
 	if t, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err == nil && t == "application/x-amz-json-1.1" {
-		return secretsManager{}, ""
+		return secretsManager, ""
 	}
 	form := parseForm(r, body)
 	return sts{form: form}, form.Get("Action")

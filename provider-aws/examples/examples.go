@@ -7,3 +7,9 @@ import _ "embed"
 //
 //go:embed secretsmanager.yaml
 var SecretsManager []byte
+
+// ParameterStore reads parameters of AWS Systems Manager Parameter Store, through a store of a
+// namespace and through a cluster store, as YAML documents.
+//
+//go:embed parameterstore.yaml
+var ParameterStore []byte

@@ -5,8 +5,6 @@ import (
 	"slices"
 )
 
-const arnPrefix = "arn:"
-
 // An entry is what a batch says of one secret.
 type entry struct {
 	// id as it was asked for, or the name of the secret.

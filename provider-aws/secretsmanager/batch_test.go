@@ -10,34 +10,14 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/provider-aws/awsconfig"
+	"github.com/direct-secrets/direct-secrets/provider-aws/awsconfig/awstest"
 	"github.com/direct-secrets/direct-secrets/provider-aws/emulator"
 )
 
-// outcome is a result in short: the value, or the class of the error.
-func outcome(r store.Result) string {
-	if r.Err != nil {
-		return string(store.ClassOf(r.Err))
-	}
-	return r.Value.Key + "=" + string(r.Value.Data)
-}
-
-func outcomes(results []store.Result) (all []string) {
-	for _, r := range results {
-		all = append(all, outcome(r))
-	}
-	return all
-}
-
-func keys(keys ...string) (refs []store.Ref) {
-	for _, k := range keys {
-		refs = append(refs, store.Ref{Key: k})
-	}
-	return refs
-}
-
 func TestGetBatch(t *testing.T) {
 	deny := func(action, secret string) emulator.Option {
-		return emulator.WithCredentials(emulator.Credential{AccessKeyID: "test", SecretAccessKey: "test", Deny: []emulator.Deny{{Action: "secretsmanager:" + action, Secret: secret}}})
+		return awstest.Denying(emulator.Deny{Action: "secretsmanager:" + action, Secret: secret})
 	}
 	cases := map[string]struct {
 		reason string
@@ -49,13 +29,13 @@ func TestGetBatch(t *testing.T) {
 	}{
 		"Together": {
 			reason: "Current versions are read by one call, whatever their order.",
-			refs:   keys("c", "a", "b"),
+			refs:   awstest.Refs("c", "a", "b"),
 			want:   []string{"c=C", "a=A", "b=B"},
 			calls:  map[string]int{"BatchGetSecretValue": 1},
 		},
 		"Alone": {
 			reason: "One secret needs no permission for batches.",
-			refs:   keys("a"),
+			refs:   awstest.Refs("a"),
 			want:   []string{"a=A"},
 			calls:  map[string]int{"GetSecretValue": 1},
 		},
@@ -67,98 +47,98 @@ func TestGetBatch(t *testing.T) {
 		},
 		"Missing": {
 			reason: "The service says of each missing secret that it is missing.",
-			refs:   keys("a", "nowhere", "b"),
+			refs:   awstest.Refs("a", "nowhere", "b"),
 			want:   []string{"a=A", "NotFound", "b=B"},
 			calls:  map[string]int{"BatchGetSecretValue": 1},
 		},
 		"DeniedOne": {
 			reason: "A denied secret does not spoil the others.",
 			srv:    []emulator.Option{deny("GetSecretValue", "b")},
-			refs:   keys("a", "b", "c"),
+			refs:   awstest.Refs("a", "b", "c"),
 			want:   []string{"a=A", "Denied", "c=C"},
 			calls:  map[string]int{"BatchGetSecretValue": 1},
 		},
 		"DeniedBatch": {
 			reason: "Without the permission for batches secrets are read one by one.",
 			srv:    []emulator.Option{deny("BatchGetSecretValue", "")},
-			refs:   keys("a", "nowhere", "c"),
+			refs:   awstest.Refs("a", "nowhere", "c"),
 			want:   []string{"a=A", "NotFound", "c=C"},
 			calls:  map[string]int{"BatchGetSecretValue": 1, "GetSecretValue": 3},
 		},
 		"Spoilt": {
 			reason: "A name over which the service rejects the whole batch is found by reading one by one.",
 			faults: []emulator.Fault{{SecretID: "b", Code: "ValidationException", Message: "1 validation error detected"}},
-			refs:   keys("a", "b", "c"),
+			refs:   awstest.Refs("a", "b", "c"),
 			want:   []string{"a=A", "Invalid", "c=C"},
 			calls:  map[string]int{"BatchGetSecretValue": 1, "GetSecretValue": 3},
 		},
 		"NotFoundWhole": {
 			reason: "An answer to the whole batch says of no entry that it is missing.",
 			faults: []emulator.Fault{{Operation: "BatchGetSecretValue", Code: "ResourceNotFoundException"}},
-			refs:   keys("a", "nowhere", "c"),
+			refs:   awstest.Refs("a", "nowhere", "c"),
 			want:   []string{"a=A", "NotFound", "c=C"},
 			calls:  map[string]int{"BatchGetSecretValue": 1, "GetSecretValue": 3},
 		},
 		"Throttled": {
 			reason: "Reading one by one would make it worse.",
 			faults: []emulator.Fault{{Operation: "BatchGetSecretValue", Code: "ThrottlingException", RetryAfter: time.Second}},
-			refs:   keys("a", "nowhere"),
+			refs:   awstest.Refs("a", "nowhere"),
 			want:   []string{"Throttled", "Throttled"},
 			calls:  map[string]int{"BatchGetSecretValue": 1},
 		},
 		"Internal": {
 			reason: "A failure says nothing of any entry.",
 			faults: []emulator.Fault{{Operation: "BatchGetSecretValue", Code: "InternalServiceError"}},
-			refs:   keys("a", "nowhere"),
+			refs:   awstest.Refs("a", "nowhere"),
 			want:   []string{"Unavailable", "Unavailable"},
 			calls:  map[string]int{"BatchGetSecretValue": 2},
 		},
 		"Truncated": {
 			reason: "Nor does half an answer.",
 			faults: []emulator.Fault{{Body: emulator.BodyTruncated}},
-			refs:   keys("a", "nowhere"),
+			refs:   awstest.Refs("a", "nowhere"),
 			want:   []string{"Unavailable", "Unavailable"},
 			calls:  map[string]int{"BatchGetSecretValue": 1},
 		},
 		"Pages": {
 			reason: "An answer may come in pages.",
 			faults: []emulator.Fault{{Page: emulator.PageSplit, KeepEntries: 1}},
-			refs:   keys("a", "b", "nowhere", "c"),
+			refs:   awstest.Refs("a", "b", "nowhere", "c"),
 			want:   []string{"a=A", "b=B", "NotFound", "c=C"},
 			calls:  map[string]int{"BatchGetSecretValue": 3},
 		},
 		"SmallPages": {
 			reason: "Large secrets fill a page each.",
 			srv:    []emulator.Option{emulator.WithMaxBatchBytes(1)},
-			refs:   keys("a", "b", "c"),
+			refs:   awstest.Refs("a", "b", "c"),
 			want:   []string{"a=A", "b=B", "c=C"},
 			calls:  map[string]int{"BatchGetSecretValue": 3},
 		},
 		"Cut": {
 			reason: "An entry that the answer lacks is not known to be missing.",
 			faults: []emulator.Fault{{Page: emulator.PageCut, KeepEntries: 1}},
-			refs:   keys("a", "b", "nowhere"),
+			refs:   awstest.Refs("a", "b", "nowhere"),
 			want:   []string{"a=A", "Unavailable", "NotFound"},
 			calls:  map[string]int{"BatchGetSecretValue": 1},
 		},
 		"SecondPageFails": {
 			reason: "What came before the failure stands.",
 			faults: []emulator.Fault{{Times: 1, Page: emulator.PageSplit, KeepEntries: 1}, {Code: "InternalServiceError"}},
-			refs:   keys("a", "b"),
+			refs:   awstest.Refs("a", "b"),
 			want:   []string{"a=A", "Unavailable"},
 			calls:  map[string]int{"BatchGetSecretValue": 3},
 		},
 		"SecondPageDenied": {
 			reason: "A permission may be taken away between two pages; what is left is read one by one.",
 			faults: []emulator.Fault{{Times: 1, Page: emulator.PageSplit, KeepEntries: 1}, {Operation: "BatchGetSecretValue", Code: "AccessDeniedException"}},
-			refs:   keys("a", "b"),
+			refs:   awstest.Refs("a", "b"),
 			want:   []string{"a=A", "b=B"},
 			calls:  map[string]int{"BatchGetSecretValue": 2, "GetSecretValue": 1},
 		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			srv := start(t, tc.srv...)
+			srv := awstest.Start(t, tc.srv...)
 			for _, k := range []string{"a", "b", "c"} {
 				srv.Put(k, []byte{k[0] - 'a' + 'A'})
 			}
@@ -167,7 +147,7 @@ func TestGetBatch(t *testing.T) {
 			}
 			asked := slices.Clone(tc.refs)
 			got := client(t, srv).GetBatch(t.Context(), tc.refs)
-			if diff := cmp.Diff(tc.want, outcomes(got)); diff != "" {
+			if diff := cmp.Diff(tc.want, awstest.Outcomes(got)); diff != "" {
 				t.Errorf("%s\nGetBatch(...): -want, +got:\n%s", tc.reason, diff)
 			}
 			if tc.calls != nil {
@@ -183,18 +163,18 @@ func TestGetBatch(t *testing.T) {
 }
 
 func TestGetBatchSpellings(t *testing.T) {
-	srv := start(t)
+	srv := awstest.Start(t)
 	// The name of the second ends in what looks like the end of an ARN.
 	srv.Put("app/db", []byte("1"))
 	srv.Put("app/db-abcdef", []byte("2"))
-	c := client(t, srv, withPrefix("app/"))
+	c := client(t, srv, awstest.WithPrefix("app/"))
 	arn, like := arnOf(t, c, "app/db"), arnOf(t, c, "app/db-abcdef")
 	cut, likeCut := arn[:len(arn)-7], like[:len(like)-7]
 	srv.Reset()
 
-	got := c.GetBatch(t.Context(), keys("db", arn, cut, "db-abcdef", like, likeCut))
+	got := c.GetBatch(t.Context(), awstest.Refs("db", arn, cut, "db-abcdef", like, likeCut))
 	want := []string{"db=1", arn + "=1", cut + "=1", "db-abcdef=2", like + "=2", likeCut + "=2"}
-	if diff := cmp.Diff(want, outcomes(got)); diff != "" {
+	if diff := cmp.Diff(want, awstest.Outcomes(got)); diff != "" {
 		t.Errorf("One secret has a name, an ARN, and an ARN without its end.\nGetBatch(...): -want, +got:\n%s", diff)
 	}
 	for i, r := range got {
@@ -209,14 +189,14 @@ func TestGetBatchSpellings(t *testing.T) {
 }
 
 func TestGetBatchSize(t *testing.T) {
-	srv := start(t)
+	srv := awstest.Start(t)
 	var refs []store.Ref
 	for i := range batchSize {
 		refs = append(refs, store.Ref{Key: fmt.Sprintf("s%d", i)})
 		srv.Put(refs[i].Key, []byte{0xff, byte(i)})
 	}
 	for i, r := range client(t, srv).GetBatch(t.Context(), refs) {
-		if diff := cmp.Diff(outcome(store.Result{Value: store.Value{Key: refs[i].Key, Data: []byte{0xff, byte(i)}}}), outcome(r)); diff != "" {
+		if diff := cmp.Diff(awstest.Outcome(store.Result{Value: store.Value{Key: refs[i].Key, Data: []byte{0xff, byte(i)}}}), awstest.Outcome(r)); diff != "" {
 			t.Errorf("Binary secrets come as bytes.\n-want, +got:\n%s", diff)
 		}
 	}
@@ -226,18 +206,18 @@ func TestGetBatchSize(t *testing.T) {
 }
 
 func TestDeniedBatchIsRemembered(t *testing.T) {
-	srv := start(t)
+	srv := awstest.Start(t)
 	srv.Put("a", []byte("A"))
 	srv.Put("b", []byte("B"))
 	c := client(t, srv)
 	now := time.Unix(1_000_000, 0)
-	c.now = func() time.Time { return now }
+	c.denied.Now = func() time.Time { return now }
 	allow := srv.Inject(emulator.Fault{Operation: "BatchGetSecretValue", Code: "AccessDeniedException"})
 
 	read := func(after time.Duration, batches int, reason string) {
 		t.Helper()
 		now = now.Add(after)
-		if diff := cmp.Diff([]string{"a=A", "b=B"}, outcomes(c.GetBatch(t.Context(), keys("a", "b")))); diff != "" {
+		if diff := cmp.Diff([]string{"a=A", "b=B"}, awstest.Outcomes(c.GetBatch(t.Context(), awstest.Refs("a", "b")))); diff != "" {
 			t.Errorf("%s\nGetBatch(...): -want, +got:\n%s", reason, diff)
 		}
 		if got := srv.Calls("BatchGetSecretValue"); got != batches {
@@ -246,9 +226,9 @@ func TestDeniedBatchIsRemembered(t *testing.T) {
 	}
 	read(0, 1, "A batch is tried first.")
 	read(time.Second, 1, "What was denied is not asked for at every read.")
-	read(batchPause-2*time.Second, 1, "It is not, for a while.")
+	read(awsconfig.DeniedPause-2*time.Second, 1, "It is not, for a while.")
 	read(2*time.Second, 2, "Permissions change, so it is tried again.")
 	allow()
-	read(batchPause, 3, "Once it is allowed ...")
+	read(awsconfig.DeniedPause, 3, "Once it is allowed ...")
 	read(0, 4, "... batches are back.")
 }

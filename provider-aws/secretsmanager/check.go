@@ -11,9 +11,6 @@ import (
 
 // Check lists one secret. Where that very permission is missing the login works all the same.
 func (c *Client) Check(ctx context.Context) error {
-	_, err := call(ctx, c, c.api.ListSecrets, &secretsmanager.ListSecretsInput{MaxResults: aws.Int32(1)})
-	if err == nil || awsconfig.IsAccessDenied(awsconfig.CodeOf(err)) {
-		return nil
-	}
-	return c.explain(err, "")
+	_, err := awsconfig.Call(ctx, c.config, c.api.list, &secretsmanager.ListSecretsInput{MaxResults: aws.Int32(1)})
+	return c.config.LoginFailure(err, codes)
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/direct-secrets/direct-secrets/common/store"
 	"github.com/direct-secrets/direct-secrets/provider-aws/awsconfig"
+	"github.com/direct-secrets/direct-secrets/provider-aws/awsconfig/awstest"
 	"github.com/direct-secrets/direct-secrets/provider-aws/emulator"
 )
 
@@ -21,7 +22,7 @@ const canary = "c4n4ry"
 
 func arnOf(t testing.TB, c *Client, name string) string {
 	t.Helper()
-	out, err := c.api.DescribeSecret(t.Context(), &secretsmanager.DescribeSecretInput{SecretId: aws.String(name)})
+	out, err := sdk(c.config).DescribeSecret(t.Context(), &secretsmanager.DescribeSecretInput{SecretId: aws.String(name)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +61,7 @@ func TestVersion(t *testing.T) {
 }
 
 func TestGet(t *testing.T) {
-	srv := start(t)
+	srv := awstest.Start(t)
 	old := srv.Put("app/db", []byte("old"), emulator.Tags(map[string]string{"team": "shop"}))
 	current := srv.Put("app/db", []byte("new"))
 	binary := srv.Put("app/binary", []byte{0, 0xff})
@@ -86,7 +87,7 @@ func TestGet(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			tc.want.Key = tc.ref.Key
-			got, err := client(t, srv, withPrefix(tc.prefix)).Get(t.Context(), tc.ref)
+			got, err := client(t, srv, awstest.WithPrefix(tc.prefix)).Get(t.Context(), tc.ref)
 			if err != nil {
 				t.Fatalf("%s\nGet(...): %s", tc.reason, err)
 			}
@@ -98,10 +99,10 @@ func TestGet(t *testing.T) {
 }
 
 func TestGetCustomVersionID(t *testing.T) {
-	srv := start(t)
+	srv := awstest.Start(t)
 	c := client(t, srv)
 	const token = "terraform-20260101000000000000000001"
-	if _, err := c.api.CreateSecret(t.Context(), &secretsmanager.CreateSecretInput{Name: aws.String("a"), SecretString: aws.String("v"), ClientRequestToken: aws.String(token)}); err != nil {
+	if _, err := sdk(c.config).CreateSecret(t.Context(), &secretsmanager.CreateSecretInput{Name: aws.String("a"), SecretString: aws.String("v"), ClientRequestToken: aws.String(token)}); err != nil {
 		t.Fatal(err)
 	}
 	got, err := c.Get(t.Context(), store.Ref{Key: "a"})
@@ -128,7 +129,7 @@ var failing = map[string]struct {
 	"Scheduled":  {"Some answers say it in other words.", emulator.Fault{Code: "InvalidRequestException", Message: "You can't create this secret because a secret with this name is already scheduled for deletion."}, store.NewError(store.NotFound, `secret "a": is scheduled for deletion`)},
 	"State":      {"Any other state of a secret is not its end.", emulator.Fault{Code: "InvalidRequestException", Message: canary}, store.NewError(store.Invalid, `secret "a": AWS rejects the request in the secret's present state`)},
 	"Parameter":  {"A bad name is for a person to mend.", emulator.Fault{Code: "InvalidParameterException", Message: canary}, store.NewError(store.Invalid, `secret "a": AWS rejects the request as not valid`)},
-	"KMS":        {"KMS is named: the policy of the secret is not at fault.", emulator.DecryptionFailed("a"), store.NewError(store.Denied, `secret "a": `+kms)},
+	"KMS":        {"KMS is named: the policy of the secret is not at fault.", emulator.DecryptionFailed("a"), store.NewError(store.Denied, `secret "a": `+awsconfig.CannotDecrypt)},
 	"KMSDenied":  {"So it is where the key may not be used.", emulator.Fault{Code: "AccessDeniedException", Message: "Access to KMS is not allowed"}, store.NewError(store.Denied, `secret "a": the KMS key of the secret may not be used; allow kms:Decrypt in a policy and in the key's`)},
 	"Denied":     {"Who may not do what is told.", emulator.Fault{Code: "AccessDeniedException", Message: "User: arn:aws:iam::000000000000:user/test is not authorized to perform: secretsmanager:GetSecretValue on resource: a because no identity-based policy allows the secretsmanager:GetSecretValue action"}, store.NewError(store.Denied, `secret "a": arn:aws:iam::000000000000:user/test may not secretsmanager:GetSecretValue; allow it in a policy`)},
 	"Throttled":  {"Too many calls.", emulator.Throttled(), store.NewError(store.Throttled, `secret "a": AWS asks for fewer calls`)},
@@ -139,7 +140,7 @@ var failing = map[string]struct {
 func TestErrors(t *testing.T) {
 	for name, tc := range failing {
 		t.Run(name, func(t *testing.T) {
-			srv := start(t)
+			srv := awstest.Start(t)
 			srv.Put("a", []byte(canary))
 			srv.Put("b", []byte("fine"))
 			c := client(t, srv)
@@ -184,10 +185,10 @@ func TestAnswers(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			srv := start(t)
+			srv := awstest.Start(t)
 			srv.Put("a", []byte(strings.Repeat(canary, 1000)))
 			srv.Inject(tc.fault)
-			_, err := client(t, srv, withRetries(2)).Get(t.Context(), store.Ref{Key: "a"})
+			_, err := client(t, srv, awstest.WithRetries(2)).Get(t.Context(), store.Ref{Key: "a"})
 			if diff := cmp.Diff(error(tc.want), err); diff != "" {
 				t.Errorf("%s\nGet(...): -want error, +got error:\n%s", tc.reason, diff)
 			}
@@ -203,7 +204,7 @@ func TestAnswers(t *testing.T) {
 }
 
 func TestNoAnswer(t *testing.T) {
-	srv := start(t)
+	srv := awstest.Start(t)
 	srv.Put("a", []byte(canary))
 	c := client(t, srv)
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
@@ -223,9 +224,9 @@ func TestNoAnswer(t *testing.T) {
 }
 
 func TestThrottledUntilDeadline(t *testing.T) {
-	srv := start(t)
+	srv := awstest.Start(t)
 	srv.Inject(emulator.Throttled())
-	c := client(t, srv, withRetries(100), func(s *testStore) { s.Spec.RetrySettings.RetryInterval = "1h" })
+	c := client(t, srv, awstest.WithRetries(100), func(s *awstest.Store) { s.RetrySettings.RetryInterval = "1h" })
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
 	_, err := c.Get(ctx, store.Ref{Key: "a"})
@@ -235,11 +236,11 @@ func TestThrottledUntilDeadline(t *testing.T) {
 }
 
 func TestBadKeys(t *testing.T) {
-	srv := start(t)
-	c := client(t, srv, withPrefix("app/"))
+	srv := awstest.Start(t)
+	c := client(t, srv, awstest.WithPrefix("app/"))
 	for reason, key := range map[string]string{
 		"An empty key would read the prefix.":      "",
-		"AWS would reject the whole batch for it.": strings.Repeat("k", maxID),
+		"AWS would reject the whole batch for it.": strings.Repeat("k", awsconfig.MaxID),
 	} {
 		want := store.NewError(store.Invalid, "a key of %d characters is none that AWS can have", len(key))
 		_, err := c.Get(t.Context(), store.Ref{Key: key})
@@ -257,40 +258,13 @@ func TestBadKeys(t *testing.T) {
 }
 
 func TestCheck(t *testing.T) {
-	deny := emulator.WithCredentials(emulator.Credential{AccessKeyID: "test", SecretAccessKey: "test", Deny: []emulator.Deny{{Action: "*"}}})
-	cases := map[string]struct {
-		reason string
-		srv    []emulator.Option
-		opts   []option
-		fault  *emulator.Fault
-		want   error
-	}{
-		"OK":        {reason: "A login that works is said to."},
-		"NoList":    {reason: "A missing permission proves the login.", srv: []emulator.Option{deny}},
-		"Unknown":   {reason: "An unknown key is the field's fault.", opts: []option{withKey("other", "test")}, want: store.NewError(store.Denied, "spec.auth.secretRef.accessKeyIDSecretRef: AWS does not know the access key id, or a session token is missing or wrong")},
-		"Signature": {reason: "So is a wrong secret key.", opts: []option{withKey("test", canary)}, want: store.NewError(store.Denied, "spec.auth.secretRef.secretAccessKeySecretRef: the secret access key does not belong to the access key id, or the operator's clock is wrong")},
-		"Down":      {reason: "A service that is down is no failed login.", fault: &emulator.Fault{Status: 503}, want: store.NewError(store.Unavailable, "AWS answers with status 503")},
-		"Throttled": {reason: "Nor is one that has enough.", fault: &emulator.Fault{Status: 429}, want: store.NewError(store.Throttled, "AWS asks for fewer calls")},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			srv := start(t, tc.srv...)
-			if tc.fault != nil {
-				srv.Inject(*tc.fault)
-			}
-			err := client(t, srv, tc.opts...).Check(t.Context())
-			if diff := cmp.Diff(tc.want, err); diff != "" {
-				t.Errorf("%s\nCheck(...): -want, +got:\n%s", tc.reason, diff)
-			}
-			if tc.want == nil && srv.Calls("") != 1 {
-				t.Errorf("%s\nCheck(...): %d calls, want 1", tc.reason, srv.Calls(""))
-			}
-		})
-	}
+	awstest.RunCheck(t, func(t testing.TB, srv *emulator.Server, opts ...awstest.Option) store.Checker {
+		return client(t, srv, opts...)
+	})
 }
 
 func TestCheckUnreachable(t *testing.T) {
-	srv := start(t)
+	srv := awstest.Start(t)
 	c := client(t, srv)
 	if err := srv.Close(); err != nil {
 		t.Fatal(err)
@@ -302,10 +276,10 @@ func TestCheckUnreachable(t *testing.T) {
 
 func TestRoles(t *testing.T) {
 	const role = "arn:aws:iam::000000000000:role/shop"
-	srv := start(t, emulator.WithRoles(emulator.Role{ARN: role, Principals: []string{"arn:aws:iam::000000000000:user/test"}}))
+	srv := awstest.Start(t, emulator.WithRoles(emulator.Role{ARN: role, Principals: []string{"arn:aws:iam::000000000000:user/test"}}))
 	t.Setenv("AWS_ENDPOINT_URL_STS", srv.URL())
 	srv.Put("a", []byte("v"))
-	as := func(arn string) option { return func(s *testStore) { s.Spec.Role = arn } }
+	as := func(arn string) awstest.Option { return func(s *awstest.Store) { s.Role = arn } }
 
 	c := client(t, srv, as(role))
 	for range 3 {

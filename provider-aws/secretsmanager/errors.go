@@ -20,21 +20,17 @@ var codes = awsconfig.Codes{
 	"ResourceNotFoundException": {Class: store.NotFound, Text: "does not exist"},
 	invalidRequest:              {Class: store.Invalid, Text: "AWS rejects the request in the secret's present state"},
 	scheduledForDeletion:        {Class: store.NotFound, Text: "is scheduled for deletion"},
-	"DecryptionFailure":         {Class: store.Denied, Text: kms},
+	"DecryptionFailure":         {Class: store.Denied, Text: awsconfig.CannotDecrypt},
 	"DecryptionFailureException": {
-		Class: store.Denied, Text: kms,
+		Class: store.Denied, Text: awsconfig.CannotDecrypt,
 	},
 	"InternalServiceError":      {Class: store.Unavailable, Text: "AWS has an internal error"},
 	"InvalidNextTokenException": {Class: store.Unavailable, Text: "AWS broke off the list"},
 }
 
-const (
-	kms = "KMS cannot decrypt it; check that its KMS key is enabled and that kms:Decrypt is allowed"
-
-	// scheduledForDeletion is no code of AWS: it is an InvalidRequestException that says so only in
-	// its text.
-	scheduledForDeletion = "scheduled for deletion"
-)
+// scheduledForDeletion is no code of AWS: it is an InvalidRequestException that says so only in its
+// text.
+const scheduledForDeletion = "scheduled for deletion"
 
 // explain turns an error of the SDK into one of package store.
 func (c *Client) explain(err error, what string) error {

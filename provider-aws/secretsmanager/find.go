@@ -4,7 +4,6 @@ import (
 	"context"
 	"iter"
 	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -12,73 +11,51 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/secretsmanager/types"
 
 	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/provider-aws/awsconfig"
 )
 
-const (
-	// maxFound is how many secrets a query may select.
-	maxFound = 10000
-	// maxFilters is the limit of ListSecrets.
-	maxFilters = 10
-)
+// maxFilters is the limit of ListSecrets.
+const maxFilters = 10
 
 // Find lists the secrets that match, and then reads them in batches. Secrets that are scheduled for
 // deletion do not exist.
 func (c *Client) Find(ctx context.Context, q store.Query) iter.Seq2[store.Value, error] {
 	return func(yield func(store.Value, error) bool) {
-		refs, err := c.list(ctx, q)
+		found, err := c.list(ctx, q)
 		if err != nil {
 			yield(store.Value{}, err)
 			return
 		}
-		for some := range slices.Chunk(refs, batchSize) {
-			for _, r := range c.GetBatch(ctx, some) {
-				if store.IsNotFound(r.Err) {
-					continue // deleted since it was listed
-				}
-				if !yield(r.Value, r.Err) || r.Err != nil {
-					return
-				}
-			}
-		}
+		found.Yield(ctx, c, yield)
 	}
 }
 
-// list returns what matches, each secret once: pages overlap when secrets change meanwhile.
-func (c *Client) list(ctx context.Context, q store.Query) ([]store.Ref, error) {
-	in := &secretsmanager.ListSecretsInput{Filters: filters(c.prefix+q.Path, q.Tags), MaxResults: aws.Int32(100)}
-	var refs []store.Ref
-	seen := map[string]bool{}
-	for {
-		out, err := call(ctx, c, c.api.ListSecrets, in)
+func (c *Client) list(ctx context.Context, q store.Query) (*awsconfig.Listing, error) {
+	const what = "listing secrets"
+	in := &secretsmanager.ListSecretsInput{Filters: filters(c.config.Prefix+q.Path, q.Tags), MaxResults: aws.Int32(100)}
+	found := &awsconfig.Listing{}
+	err := awsconfig.Pages(what, func(token *string) (*string, error) {
+		in.NextToken = token
+		out, err := awsconfig.Call(ctx, c.config, c.api.list, in)
 		if err != nil {
-			return nil, c.explain(err, "listing secrets")
+			return nil, c.explain(err, what)
 		}
 		for _, s := range out.SecretList {
-			key, ok := c.selected(s, q)
-			if !ok || seen[key] {
-				continue
+			if key, ok := c.selected(s, q); ok {
+				if _, err := found.Add(key); err != nil {
+					return nil, err
+				}
 			}
-			seen[key] = true
-			refs = append(refs, store.Ref{Key: key})
 		}
-		if len(refs) > maxFound {
-			return nil, store.NewError(store.Invalid, "find: more than %d secrets match; narrow path, name or tags", maxFound)
-		}
-		next := aws.ToString(out.NextToken)
-		if next == "" {
-			return refs, nil
-		}
-		if next == aws.ToString(in.NextToken) {
-			return nil, store.NewError(store.Unavailable, "listing secrets: AWS sends the same page again and again")
-		}
-		in.NextToken = out.NextToken
-	}
+		return out.NextToken, nil
+	})
+	return found, err
 }
 
 // selected returns the key of a secret, and whether the query selects it. The filters of AWS only
 // keep answers short: they match beginnings, and do not tie a tag's value to its key.
 func (c *Client) selected(s types.SecretListEntry, q store.Query) (key string, ok bool) {
-	key, ok = strings.CutPrefix(aws.ToString(s.Name), c.prefix)
+	key, ok = strings.CutPrefix(aws.ToString(s.Name), c.config.Prefix)
 	if !ok || s.DeletedDate != nil || key == "" || !strings.HasPrefix(key, q.Path) || q.Name != nil && !q.Name.MatchString(key) {
 		return "", false
 	}

@@ -1,7 +1,6 @@
 package secretsmanager
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"regexp"
@@ -14,23 +13,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/provider-aws/awsconfig"
+	"github.com/direct-secrets/direct-secrets/provider-aws/awsconfig/awstest"
 	"github.com/direct-secrets/direct-secrets/provider-aws/emulator"
 )
 
-// found lists what a query yields, in short, sorted.
-func found(ctx context.Context, c *Client, q store.Query) (all []string, err error) {
-	for v, err := range c.Find(ctx, q) {
-		if err != nil {
-			return all, err
-		}
-		all = append(all, outcome(store.Result{Value: v}))
-	}
-	slices.Sort(all)
-	return all, nil
-}
-
 func TestFind(t *testing.T) {
-	srv := start(t)
+	srv := awstest.Start(t)
 	put := func(name string, tags map[string]string) { srv.Put(name, []byte("v"), emulator.Tags(tags)) }
 	put("shop/db", map[string]string{"team": "shop", "stage": "live"})
 	put("shop/db-old", map[string]string{"team": "shop", "stage": "livestock", "owner": "live"})
@@ -59,7 +48,7 @@ func TestFind(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got, err := found(t.Context(), client(t, srv, withPrefix(tc.prefix)), tc.query)
+			got, err := awstest.Found(t.Context(), client(t, srv, awstest.WithPrefix(tc.prefix)), tc.query)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -71,7 +60,7 @@ func TestFind(t *testing.T) {
 }
 
 func TestFindPages(t *testing.T) {
-	srv := start(t)
+	srv := awstest.Start(t)
 	var want []string
 	for i := range 250 {
 		name := fmt.Sprintf("p/%03d", i)
@@ -79,7 +68,7 @@ func TestFindPages(t *testing.T) {
 		want = append(want, name+"=v")
 	}
 	c := client(t, srv)
-	got, err := found(t.Context(), c, store.Query{Path: "p/"})
+	got, err := awstest.Found(t.Context(), c, store.Query{Path: "p/"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,19 +96,12 @@ func TestFindIncomplete(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			srv := start(t)
+			srv := awstest.Start(t)
 			for i := range 45 {
 				srv.Put(fmt.Sprintf("p/%02d", i), []byte("v"))
 			}
 			srv.Inject(tc.fault)
-			var last error
-			after := 0
-			for _, err := range client(t, srv).Find(t.Context(), store.Query{}) {
-				if last != nil {
-					after++
-				}
-				last = err
-			}
+			after, last := awstest.Unfinished(t.Context(), client(t, srv), store.Query{})
 			if got := store.ClassOf(last); last == nil || got != tc.want || after > 0 {
 				t.Errorf("%s\nFind(...): class %s, want %s, then %d more: %v", tc.reason, got, tc.want, after, last)
 			}
@@ -128,17 +110,17 @@ func TestFindIncomplete(t *testing.T) {
 }
 
 func TestFindDeleted(t *testing.T) {
-	srv := start(t)
+	srv := awstest.Start(t)
 	c := client(t, srv)
 	for _, name := range []string{"p/a", "p/b", "p/c"} {
 		srv.Put(name, []byte("v"))
 	}
-	if _, err := c.api.DeleteSecret(t.Context(), &secretsmanager.DeleteSecretInput{SecretId: aws.String("p/b")}); err != nil {
+	if _, err := sdk(c.config).DeleteSecret(t.Context(), &secretsmanager.DeleteSecretInput{SecretId: aws.String("p/b")}); err != nil {
 		t.Fatal(err)
 	}
 	// Gone between the list and the read of its value.
 	srv.Inject(emulator.Fault{Entry: true, SecretID: "p/c", Code: "ResourceNotFoundException"})
-	got, err := found(t.Context(), c, store.Query{})
+	got, err := awstest.Found(t.Context(), c, store.Query{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,11 +130,11 @@ func TestFindDeleted(t *testing.T) {
 }
 
 func TestFindTooMany(t *testing.T) {
-	srv := start(t)
-	for i := range maxFound + 1 {
+	srv := awstest.Start(t)
+	for i := range awsconfig.MaxFound + 1 {
 		srv.Put(fmt.Sprintf("p/%05d", i), []byte("v"))
 	}
-	got, err := found(t.Context(), client(t, srv), store.Query{})
+	got, err := awstest.Found(t.Context(), client(t, srv), store.Query{})
 	want := store.NewError(store.Invalid, "find: more than 10000 secrets match; narrow path, name or tags")
 	if diff := cmp.Diff(error(want), err); diff != "" || len(got) > 0 {
 		t.Errorf("Too many is an error before any value is read: %d values\n-want error, +got error:\n%s", len(got), diff)

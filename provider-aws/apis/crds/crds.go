@@ -8,7 +8,15 @@ import _ "embed"
 var (
 	//go:embed aws.direct-secrets.io_awssecretsmanagers.yaml
 	AWSSecretsManager []byte
+	//go:embed aws.direct-secrets.io_clusterawssecretsmanagers.yaml
+	ClusterAWSSecretsManager []byte
+	//go:embed aws.direct-secrets.io_awsparameterstores.yaml
+	AWSParameterStore []byte
+	//go:embed aws.direct-secrets.io_clusterawsparameterstores.yaml
+	ClusterAWSParameterStore []byte
 )
 
 // All returns every CustomResourceDefinition of this package.
-func All() [][]byte { return [][]byte{AWSSecretsManager} }
+func All() [][]byte {
+	return [][]byte{AWSSecretsManager, ClusterAWSSecretsManager, AWSParameterStore, ClusterAWSParameterStore}
+}

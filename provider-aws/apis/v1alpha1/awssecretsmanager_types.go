@@ -40,8 +40,59 @@ type AWSSecretsManagerList struct {
 	Items []AWSSecretsManager `json:"items"`
 }
 
+// ClusterAWSSecretsManager is an AWSSecretsManager that serves many namespaces.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:scope=Cluster,shortName=cawssm,categories=direct-secrets
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
+// +kubebuilder:printcolumn:name="Region",type=string,JSONPath=`.spec.region`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type ClusterAWSSecretsManager struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec ClusterAWSSecretsManagerSpec `json:"spec"`
+	// +optional
+	Status common.StoreStatus `json:"status,omitzero"`
+}
+
+// ClusterAWSSecretsManagerSpec is an AWSSecretsManagerSpec that says whom it serves.
+type ClusterAWSSecretsManagerSpec struct {
+	AWSSecretsManagerSpec   `json:",inline"`
+	common.ClusterStoreSpec `json:",inline"`
+}
+
+// ClusterAWSSecretsManagerList is a list of ClusterAWSSecretsManagers.
+//
+// +kubebuilder:object:root=true
+type ClusterAWSSecretsManagerList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+
+	Items []ClusterAWSSecretsManager `json:"items"`
+}
+
 // StoreSpec returns the embedded spec.
 func (s *AWSSecretsManager) StoreSpec() *common.StoreSpec { return &s.Spec.StoreSpec }
 
 // StoreStatus returns the embedded status.
 func (s *AWSSecretsManager) StoreStatus() *common.StoreStatus { return &s.Status }
+
+// AWS returns the embedded spec.
+func (s *AWSSecretsManager) AWS() *AWSSpec { return &s.Spec.AWSSpec }
+
+// StoreSpec returns the embedded spec.
+func (s *ClusterAWSSecretsManager) StoreSpec() *common.StoreSpec { return &s.Spec.StoreSpec }
+
+// StoreStatus returns the embedded status.
+func (s *ClusterAWSSecretsManager) StoreStatus() *common.StoreStatus { return &s.Status }
+
+// ClusterStoreSpec returns the embedded spec.
+func (s *ClusterAWSSecretsManager) ClusterStoreSpec() *common.ClusterStoreSpec {
+	return &s.Spec.ClusterStoreSpec
+}
+
+// AWS returns the embedded spec.
+func (s *ClusterAWSSecretsManager) AWS() *AWSSpec { return &s.Spec.AWSSpec }

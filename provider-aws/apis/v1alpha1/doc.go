@@ -23,7 +23,12 @@ var GroupVersion = schema.GroupVersion{Group: Group, Version: "v1alpha1"}
 
 // AddToScheme registers the types of this package with a scheme.
 func AddToScheme(s *runtime.Scheme) error {
-	s.AddKnownTypes(GroupVersion, &AWSSecretsManager{}, &AWSSecretsManagerList{})
+	s.AddKnownTypes(GroupVersion,
+		&AWSSecretsManager{}, &AWSSecretsManagerList{},
+		&ClusterAWSSecretsManager{}, &ClusterAWSSecretsManagerList{},
+		&AWSParameterStore{}, &AWSParameterStoreList{},
+		&ClusterAWSParameterStore{}, &ClusterAWSParameterStoreList{},
+	)
 	metav1.AddToGroupVersion(s, GroupVersion)
 	return nil
 }

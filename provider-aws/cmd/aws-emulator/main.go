@@ -1,5 +1,5 @@
-// Command aws-emulator serves an in-memory AWS Secrets Manager and STS on one
-// port, for tests and demos. It prints its URL and runs until it is stopped.
+// Command aws-emulator serves an in-memory AWS Secrets Manager, Parameter Store
+// and STS on one port, for tests and demos. It prints its URL and runs until it is stopped.
 package main
 
 import (
@@ -30,11 +30,9 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("aws-emulator", flag.ContinueOnError)
 	address := flags.String("address", "127.0.0.1:4566", "the `address` to listen on")
 	latency := flags.Duration("latency", 0, "delay every call by this `duration`")
-	var secrets []string
-	flags.Func("secret", "serve a secret, given as `name=value`; may be repeated", func(s string) error {
-		secrets = append(secrets, s)
-		return nil
-	})
+	var secrets, parameters values
+	flags.Var(&secrets, "secret", "serve a secret, given as `name=value`; may be repeated")
+	flags.Var(&parameters, "parameter", "serve a parameter, given as `name=value`; may be repeated")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -42,17 +40,38 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("cannot start: %w", err)
 	}
-	for i, s := range secrets {
-		name, value, ok := strings.Cut(s, "=")
-		if !ok || name == "" {
-			// The text itself may be a secret, so it is not shown.
-			return errors.Join(fmt.Errorf("--secret number %d is not name=value", i+1), srv.Close())
-		}
-		srv.Put(name, []byte(value))
+	if err := errors.Join(
+		secrets.each("secret", func(name, value string) { srv.Put(name, []byte(value)) }),
+		parameters.each("parameter", func(name, value string) { srv.PutParameter(name, value) }),
+	); err != nil {
+		return errors.Join(err, srv.Close())
 	}
 	if _, err := fmt.Fprintln(out, srv.URL()); err != nil {
 		return errors.Join(fmt.Errorf("cannot print the URL: %w", err), srv.Close())
 	}
 	<-ctx.Done()
 	return srv.Close()
+}
+
+// values are those of a flag that may be repeated.
+type values []string
+
+func (v *values) String() string { return "" }
+
+func (v *values) Set(s string) error {
+	*v = append(*v, s)
+	return nil
+}
+
+// each calls put for each name=value. Of one that is not, the text itself may be a secret, so it is not
+// shown.
+func (v *values) each(flag string, put func(name, value string)) error {
+	for i, s := range *v {
+		name, value, ok := strings.Cut(s, "=")
+		if !ok || name == "" {
+			return fmt.Errorf("--%s number %d is not name=value", flag, i+1)
+		}
+		put(name, value)
+	}
+	return nil
 }

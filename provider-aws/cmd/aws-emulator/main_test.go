@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
+	"github.com/aws/aws-sdk-go-v2/service/ssm"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -18,7 +19,7 @@ func TestRun(t *testing.T) {
 	r, w := io.Pipe()
 	done := make(chan error, 1)
 	go func() {
-		done <- run(ctx, []string{"--address", "127.0.0.1:0", "--secret", "shop/db=a=b", "--secret", "empty="}, w)
+		done <- run(ctx, []string{"--address", "127.0.0.1:0", "--secret", "shop/db=a=b", "--secret", "empty=", "--parameter", "/shop/db=c=d"}, w)
 	}()
 	url, err := bufio.NewReader(r).ReadString('\n')
 	if err != nil {
@@ -35,6 +36,17 @@ func TestRun(t *testing.T) {
 	if diff := cmp.Diff("a=b", *out.SecretString); diff != "" {
 		t.Errorf("the name ends at the first =: -want, +got:\n%s", diff)
 	}
+	parameters := ssm.New(ssm.Options{
+		Region: "us-east-1", BaseEndpoint: aws.String(strings.TrimSpace(url)),
+		Credentials: credentials.NewStaticCredentialsProvider("test", "test", ""),
+	})
+	p, err := parameters.GetParameter(ctx, &ssm.GetParameterInput{Name: aws.String("/shop/db")})
+	if err != nil {
+		t.Fatalf("GetParameter: %v", err)
+	}
+	if diff := cmp.Diff("c=d", *p.Parameter.Value); diff != "" {
+		t.Errorf("parameters are served, too: -want, +got:\n%s", diff)
+	}
 	cancel()
 	if err := <-done; err != nil {
 		t.Errorf("run: %v", err)
@@ -47,8 +59,9 @@ func TestRunRefuses(t *testing.T) {
 		args   []string
 		want   string
 	}{
-		"NoName":  {"a secret needs a name, and its text is not shown", []string{"--address", "127.0.0.1:0", "--secret", "canary"}, "--secret number 1 is not name=value"},
-		"Address": {"an address that cannot be had is an error", []string{"--address", "127.0.0.1:port"}, "cannot start"},
+		"NoName":      {"a secret needs a name, and its text is not shown", []string{"--address", "127.0.0.1:0", "--secret", "canary"}, "--secret number 1 is not name=value"},
+		"NoParameter": {"so does a parameter", []string{"--address", "127.0.0.1:0", "--parameter", "=canary"}, "--parameter number 1 is not name=value"},
+		"Address":     {"an address that cannot be had is an error", []string{"--address", "127.0.0.1:port"}, "cannot start"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

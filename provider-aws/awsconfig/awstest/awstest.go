@@ -1,0 +1,169 @@
+// Package awstest sets up what the tests of every store Kind of AWS need: an emulator, and a client of
+// a store that reads it.
+package awstest
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
+
+	common "github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/store/storetest"
+	"github.com/direct-secrets/direct-secrets/provider-aws/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/provider-aws/awsconfig"
+	"github.com/direct-secrets/direct-secrets/provider-aws/emulator"
+)
+
+// Start starts an emulator that ends with the test.
+func Start(t testing.TB, opts ...emulator.Option) *emulator.Server {
+	t.Helper()
+	srv, err := emulator.Start(opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := srv.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return srv
+}
+
+// Denying is a user test who lacks some permissions.
+func Denying(deny ...emulator.Deny) emulator.Option {
+	return emulator.WithCredentials(emulator.Credential{AccessKeyID: "test", SecretAccessKey: "test", Deny: deny})
+}
+
+// Secrets are what the Secrets of a test hold, by key; the names do not matter.
+type Secrets map[string]string
+
+// SecretValue implements store.Credentials.
+func (s Secrets) SecretValue(_ context.Context, sel common.SecretKeySelector) ([]byte, error) {
+	return []byte(s[sel.Key]), nil
+}
+
+// ServiceAccountToken implements store.Credentials: there is none.
+func (Secrets) ServiceAccountToken(context.Context, common.ServiceAccountSelector, ...string) (string, error) {
+	return "", errors.New("no token")
+}
+
+// Ambient implements store.Credentials: it is not allowed.
+func (Secrets) Ambient() error { return store.NewError(store.Invalid, "auth is not set") }
+
+// A Store is what a test may change before it connects.
+type Store struct {
+	*common.StoreSpec
+	*v1alpha1.AWSSpec
+
+	Secrets Secrets
+}
+
+// An Option changes a Store.
+type Option func(*Store)
+
+// WithKey logs in with an access key other than that of the user test.
+func WithKey(id, key string) Option {
+	return func(s *Store) { s.Secrets = Secrets{"id": id, "key": key} }
+}
+
+// WithPrefix sets spec.prefix.
+func WithPrefix(p string) Option { return func(s *Store) { s.Prefix = p } }
+
+// WithRetries sets how often a call is tried again; otherwise it is once.
+func WithRetries(n int32) Option { return func(s *Store) { s.RetrySettings.MaxRetries = &n } }
+
+// Connect fills an empty store so that it reads the emulator at an endpoint, and connects to it.
+func Connect[S awsconfig.Object](t testing.TB, o S, connect func(context.Context, S, store.Credentials) (store.Client, error), endpoint string, opts ...Option) (store.Client, error) {
+	one := int32(1)
+	s := Store{o.StoreSpec(), o.AWS(), Secrets{"id": "test", "key": "test"}}
+	o.SetNamespace("shop")
+	o.SetName("prod")
+	s.Region, s.Endpoint = "us-east-1", endpoint
+	s.RetrySettings = &common.RetrySettings{MaxRetries: &one, RetryInterval: "1ms"}
+	s.Auth = &v1alpha1.AWSAuth{SecretRef: &v1alpha1.AWSSecretRef{
+		AccessKeyIDSecretRef:     common.SecretKeySelector{Name: "aws", Key: "id"},
+		SecretAccessKeySecretRef: common.SecretKeySelector{Name: "aws", Key: "key"},
+	}}
+	for _, opt := range opts {
+		opt(&s)
+	}
+	return connect(t.Context(), o, s.Secrets)
+}
+
+// Refs asks for the current versions of keys.
+func Refs(keys ...string) (refs []store.Ref) {
+	for _, k := range keys {
+		refs = append(refs, store.Ref{Key: k})
+	}
+	return refs
+}
+
+// Outcome is a result in short: the value, or the class of the error.
+func Outcome(r store.Result) string {
+	if r.Err != nil {
+		return string(store.ClassOf(r.Err))
+	}
+	return r.Value.Key + "=" + string(r.Value.Data)
+}
+
+// Outcomes are results in short.
+func Outcomes(results []store.Result) (all []string) {
+	for _, r := range results {
+		all = append(all, Outcome(r))
+	}
+	return all
+}
+
+// Found lists what a query yields, in short, sorted.
+func Found(ctx context.Context, c store.Finder, q store.Query) (all []string, err error) {
+	for v, err := range c.Find(ctx, q) {
+		if err != nil {
+			return all, err
+		}
+		all = append(all, Outcome(store.Result{Value: v}))
+	}
+	slices.Sort(all)
+	return all, nil
+}
+
+// Unfinished follows a query to its end. It returns how much comes behind the error that ends it, and
+// that error.
+func Unfinished(ctx context.Context, c store.Finder, q store.Query) (after int, last error) {
+	for _, err := range c.Find(ctx, q) {
+		if last != nil {
+			after++
+		}
+		last = err
+	}
+	return after, last
+}
+
+// failures are the faults of the conformance suite.
+var failures = map[storetest.Failure]emulator.Fault{
+	storetest.Denied:      {Code: "AccessDeniedException", Message: "User is not authorized"},
+	storetest.Throttled:   emulator.Throttled(),
+	storetest.Unavailable: {Code: "InternalFailure"},
+	storetest.Hang:        {Hang: true},
+	storetest.Dropped:     {Drop: true},
+}
+
+// Inject makes every call fail, or the reads of one secret: by itself, which is an operation, and
+// within a batch.
+func Inject(e *emulator.Emulator, operation string, f storetest.Fault) func() {
+	call := failures[f.Failure]
+	if f.Key == "" {
+		return e.Inject(call)
+	}
+	call.SecretID = f.Key
+	entry := call
+	entry.Entry = true
+	if f.Failure == storetest.Dropped {
+		return e.Inject(entry)
+	}
+	call.Operation = operation
+	removeCall, removeEntry := e.Inject(call), e.Inject(entry)
+	return func() { removeCall(); removeEntry() }
+}

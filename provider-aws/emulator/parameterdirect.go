@@ -1,0 +1,58 @@
+package emulator
+
+import (
+	"slices"
+	"strings"
+)
+
+// A ParameterOption says more about a parameter than its value.
+type ParameterOption func(*parameter)
+
+// Secure makes a parameter a SecureString.
+func Secure() ParameterOption { return func(p *parameter) { p.kind = typeSecureString } }
+
+// List makes a parameter a StringList.
+func List() ParameterOption { return func(p *parameter) { p.kind = typeStringList } }
+
+// ParameterTags sets tags on the parameter; other tags stay.
+func ParameterTags(tags map[string]string) ParameterOption {
+	return func(p *parameter) {
+		var more []tag
+		for k, v := range tags {
+			more = append(more, tag{Key: k, Value: v})
+		}
+		p.tags = withTags(p.tags, more)
+		slices.SortFunc(p.tags, func(a, b tag) int { return strings.Compare(a.Key, b.Key) })
+	}
+}
+
+// PutParameter adds a version to a parameter, which it creates if need be, and
+// returns the version's number. It makes no call and knows no limit of size.
+func (e *Emulator) PutParameter(name, value string, opts ...ParameterOption) (version int64) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	p := e.parameters[name]
+	if p == nil {
+		p = &parameter{name: name, kind: typeString, tier: tierStandard, dataType: "text"}
+		e.parameters[name] = p
+	}
+	for _, o := range opts {
+		o(p)
+	}
+	if err := p.put(value, e.now()); err != nil {
+		return 0
+	}
+	return p.last
+}
+
+// LabelParameter moves a label to the current version of a parameter that
+// PutParameter made.
+func (e *Emulator) LabelParameter(name, label string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	p := e.parameters[name]
+	p.label(label, p.current())
+}
+
+// DeleteParameter removes a parameter with all its versions.
+func (e *Emulator) DeleteParameter(name string) { e.dropParameter(name) }

@@ -1,0 +1,249 @@
+package emulator
+
+import (
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+const (
+	maxByPath    = 10
+	maxDescribed = 50
+)
+
+// A parameterFilter selects parameters, as documented at
+// https://docs.aws.amazon.com/systems-manager/latest/APIReference/API_ParameterStringFilter.html:
+// every filter must match, and one of its values must.
+type parameterFilter struct {
+	Key    string
+	Option string
+	Values []string
+}
+
+var parameterFilterKey = regexp.MustCompile(`^(tag:.+|Name|Type|KeyId|Path|Label|Tier|DataType)$`)
+
+// check knows which filters an operation takes.
+func (f parameterFilter) check(byPath bool) error {
+	key, _, isTag := strings.Cut(f.Key, ":")
+	switch {
+	case len(f.Key) > 132 || !parameterFilterKey.MatchString(f.Key):
+		return invalidField("parameterFilters.1.member.key", "Member must satisfy regular expression pattern: tag:.+|Name|Type|KeyId|Path|Label|Tier|DataType")
+	case byPath && (isTag || key == "Name" || key == "Path" || key == "Tier" || key == "DataType"), !byPath && key == "Label":
+		return badRequest("InvalidFilterKey", "The following filter key is not valid: %s. Verify the key and try again.", f.Key)
+	case len(f.Values) == 0 || len(f.Values) > 50:
+		return badRequest("InvalidFilterValue", "The filter %s must have between 1 and 50 values.", f.Key)
+	}
+	for _, v := range f.Values {
+		if err := checkLength("parameterFilters.1.member.values", len(v), 1, 1024); err != nil {
+			return err
+		}
+	}
+	options := []string{"", "Equals", "BeginsWith"}
+	switch key {
+	case "Path":
+		options = []string{"", "Recursive", "OneLevel"}
+	case "Name":
+		options = append(options, "Contains")
+	case "Label":
+		options = options[:2]
+	}
+	if !slices.Contains(options, f.Option) {
+		return badRequest("InvalidFilterOption", "The following filter option is not valid: %s.", f.Option)
+	}
+	return nil
+}
+
+func (f parameterFilter) matches(p *parameter) bool {
+	return slices.ContainsFunc(f.Values, func(v string) bool {
+		if f.Key == "Path" {
+			return below(p.name, v, f.Option == "Recursive")
+		}
+		return slices.ContainsFunc(f.texts(p), func(text string) bool {
+			switch f.Option {
+			case "BeginsWith":
+				return strings.HasPrefix(text, v)
+			case "Contains":
+				return strings.Contains(text, v)
+			}
+			return text == v
+		})
+	})
+}
+
+// texts are what a filter looks at.
+func (f parameterFilter) texts(p *parameter) []string {
+	switch f.Key {
+	case "Name":
+		return []string{p.name}
+	case "Type":
+		return []string{p.kind}
+	case "KeyId":
+		return []string{p.keyID}
+	case "Tier":
+		return []string{p.tier}
+	case "DataType":
+		return []string{p.dataType}
+	case "Label":
+		return p.current().labels
+	}
+	var values []string
+	for _, t := range p.tags {
+		if "tag:"+t.Key == f.Key {
+			values = append(values, t.Value)
+		}
+	}
+	return values
+}
+
+// below tells whether a name is in a hierarchy, or with recursive in any level
+// of it.
+func below(name, path string, recursive bool) bool {
+	rest, ok := strings.CutPrefix(name, strings.TrimSuffix(path, "/")+"/")
+	return ok && (recursive || !strings.Contains(rest, "/"))
+}
+
+// parameterQuery is the part of a request that lists parameters.
+type parameterQuery struct {
+	MaxResults       *int
+	NextToken        string
+	ParameterFilters []parameterFilter
+}
+
+// page returns the parameters of one page, and a function for the token of a
+// page behind the nth of them, where 0 is where this page began. The caller
+// holds the lock.
+func (e *Emulator) page(in parameterQuery, query any, atMost int, byPath bool, also func(*parameter) bool) (found []*parameter, more bool, token func(n int) string, err error) {
+	limit, err := pageSize(in.MaxResults, atMost)
+	if err != nil {
+		return nil, false, nil, err
+	}
+	for _, f := range in.ParameterFilters {
+		if err := f.check(byPath); err != nil {
+			return nil, false, nil, err
+		}
+	}
+	bound := fingerprint(query)
+	after := ""
+	if err := decodeToken(in.NextToken, bound, &after); err != nil {
+		return nil, false, nil, badRequest("InvalidNextToken", "The specified token is not valid.")
+	}
+	for _, name := range slices.Sorted(maps.Keys(e.parameters)) {
+		p := e.parameters[name]
+		if name <= after || !also(p) || slices.ContainsFunc(in.ParameterFilters, func(f parameterFilter) bool { return !f.matches(p) }) {
+			continue
+		}
+		if more = len(found) == limit; more {
+			break
+		}
+		found = append(found, p)
+	}
+	return found, more, func(n int) string {
+		if n == 0 {
+			return encodeToken(bound, after)
+		}
+		return encodeToken(bound, found[n-1].name)
+	}, nil
+}
+
+type getParametersByPathInput struct {
+	parameterQuery
+
+	Path           string
+	Recursive      bool
+	WithDecryption bool
+}
+
+func (in *getParametersByPathInput) secretIDs() []string { return []string{in.Path} }
+
+type getParametersByPathOutput struct {
+	Parameters []*parameterValue
+	NextToken  string `json:",omitempty"`
+
+	token func(int) string
+}
+
+func (o *getParametersByPathOutput) cut(how PageFault, keep int) {
+	o.Parameters, o.NextToken = cutEntries(o.Parameters, how, keep, o.token)
+}
+
+func (e *Emulator) getParametersByPath(q *request, in *getParametersByPathInput) (any, error) {
+	if !strings.HasPrefix(in.Path, "/") || !parameterChars.MatchString(in.Path) {
+		return nil, badRequest("ValidationException", "The parameter doesn't meet the parameter name requirements. The parameter name must begin with a forward slash \"/\". "+
+			"It can't be prefixed with \"aws\" or \"ssm\" (case-insensitive). It must use only letters, numbers, or the following symbols: . (period), - (hyphen), _ (underscore).")
+	}
+	if err := e.allow(q, "GetParametersByPath", in.Path); err != nil {
+		return nil, err
+	}
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	found, more, token, err := e.page(in.parameterQuery, []any{in.Path, in.Recursive, in.ParameterFilters}, maxByPath, true, func(p *parameter) bool {
+		return below(p.name, in.Path, in.Recursive)
+	})
+	if err != nil {
+		return nil, err
+	}
+	out := &getParametersByPathOutput{Parameters: []*parameterValue{}, token: token}
+	for _, p := range found {
+		if in.WithDecryption && p.kind == typeSecureString && q.caller.denies("kms:Decrypt", p.name) {
+			return nil, errNoKey
+		}
+		out.Parameters = append(out.Parameters, e.valueOf(p, p.current(), "", in.WithDecryption))
+	}
+	if more {
+		out.NextToken = token(len(found))
+	}
+	return out, nil
+}
+
+type describeParametersInput struct{ parameterQuery }
+
+func (in *describeParametersInput) secretIDs() []string { return nil }
+
+// parameterEntry describes a parameter without its value, and without its tags.
+type parameterEntry struct {
+	ARN              string
+	AllowedPattern   string `json:",omitempty"`
+	DataType         string
+	Description      string `json:",omitempty"`
+	KeyID            string `json:"KeyId,omitempty"`
+	LastModifiedDate *epoch
+	Name             string
+	Tier             string
+	Type             string
+	Version          int64
+}
+
+type describeParametersOutput struct {
+	Parameters []*parameterEntry
+	NextToken  string `json:",omitempty"`
+
+	token func(int) string
+}
+
+func (o *describeParametersOutput) cut(how PageFault, keep int) {
+	o.Parameters, o.NextToken = cutEntries(o.Parameters, how, keep, o.token)
+}
+
+func (e *Emulator) describeParameters(q *request, in *describeParametersInput) (any, error) {
+	if err := e.allow(q, "DescribeParameters", ""); err != nil {
+		return nil, err
+	}
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	found, more, token, err := e.page(in.parameterQuery, []any{"describe", in.ParameterFilters}, maxDescribed, false, func(*parameter) bool { return true })
+	if err != nil {
+		return nil, err
+	}
+	out := &describeParametersOutput{Parameters: []*parameterEntry{}, token: token}
+	for _, p := range found {
+		out.Parameters = append(out.Parameters, &parameterEntry{
+			ARN: e.parameterARN(p.name), AllowedPattern: p.pattern, DataType: p.dataType, Description: p.description, KeyID: p.keyID,
+			LastModifiedDate: date(p.current().modified), Name: p.name, Tier: p.tier, Type: p.kind, Version: p.last,
+		})
+	}
+	if more {
+		out.NextToken = token(len(found))
+	}
+	return out, nil
+}

@@ -1,0 +1,156 @@
+package parameterstore
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ssm"
+	"github.com/aws/aws-sdk-go-v2/service/ssm/types"
+
+	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/provider-aws/awsconfig"
+)
+
+const (
+	// batchSize is the limit of GetParameters.
+	batchSize = 10
+	// batches is what is denied where the permission for batches is missing. It is no id.
+	batches = ""
+)
+
+// BatchSize is the limit of GetParameters.
+func (c *Client) BatchSize() int { return batchSize }
+
+// GetBatch reads all refs by one call, versions included. What spoils such calls, and what the call
+// cannot tell, is read one by one.
+func (c *Client) GetBatch(ctx context.Context, refs []store.Ref) []store.Result {
+	results := make([]store.Result, len(refs))
+	ids := make([]string, len(refs))
+	var together, single []int
+	for i, ref := range refs {
+		ids[i], results[i].Err = c.id(ref)
+		switch {
+		case results[i].Err != nil:
+		case c.denied.Has(batches), c.denied.Has(ids[i]):
+			single = append(single, i)
+		default:
+			together = append(together, i)
+		}
+	}
+	b := &batch{c, refs, ids, results}
+	// Alone a parameter gets a clearer answer, at the same cost.
+	if len(together) == 1 {
+		together, single = nil, append(single, together...)
+	}
+	if len(together) > 0 {
+		single = append(single, b.readTogether(ctx, together)...)
+	}
+	b.readSingle(ctx, single)
+	return results
+}
+
+// A batch is one GetBatch under way.
+type batch struct {
+	*Client
+	refs    []store.Ref
+	ids     []string
+	results []store.Result
+}
+
+func (b *batch) readSingle(ctx context.Context, places []int) {
+	awsconfig.Each(places, func(i int) { b.results[i].Value, b.results[i].Err = b.Get(ctx, b.refs[i]) })
+}
+
+// readTogether reads the refs at some places by one call, and returns those places that must be read
+// one by one.
+func (b *batch) readTogether(ctx context.Context, places []int) (single []int) {
+	in := &ssm.GetParametersInput{WithDecryption: aws.Bool(true)}
+	for _, i := range places {
+		if !slices.Contains(in.Names, b.ids[i]) {
+			in.Names = append(in.Names, b.ids[i])
+		}
+	}
+	out, err := awsconfig.Call(ctx, b.config, b.api.getMany, in)
+	switch {
+	case err == nil:
+		return b.take(ctx, places, out)
+	case b.config.SaysNothingOfEntries(err, codes), awsconfig.CodeOf(err) == invalidKeyID:
+		b.readSpoilt(ctx, places, awsconfig.IsAccessDenied(awsconfig.CodeOf(err)))
+	default:
+		for _, i := range places {
+			b.results[i].Err = b.explain(err, about(b.refs[i]))
+		}
+	}
+	return nil
+}
+
+// readSpoilt reads one by one what a call failed for as a whole. One parameter that the caller may not
+// read fails the call for all, so those that are to blame stay out of batches for a while. If none is,
+// it is the permission for batches that is missing.
+func (b *batch) readSpoilt(ctx context.Context, places []int, accessDenied bool) {
+	b.readSingle(ctx, places)
+	blamed := false
+	for _, i := range places {
+		if class := store.ClassOf(b.results[i].Err); b.results[i].Err != nil && (class == store.Denied || class == store.Invalid) {
+			blamed = true
+			b.denied.Note(b.ids[i])
+		}
+	}
+	answered := func(i int) bool { return b.results[i].Err == nil || store.IsNotFound(b.results[i].Err) }
+	if accessDenied && !blamed && slices.ContainsFunc(places, answered) {
+		b.denied.Note(batches)
+	}
+}
+
+// take files an answer, and returns the places of parameters that are not valid: AWS puts there what
+// does not exist, what is no name, and what it cannot read, and only a single read tells which. What
+// the answer lacks is not known to be missing.
+func (b *batch) take(ctx context.Context, places []int, out *ssm.GetParametersOutput) (invalid []int) {
+	found := spellings(out.Parameters)
+	var tagged []int
+	for _, i := range places {
+		p, ok := found[b.ids[i]]
+		switch {
+		case ok && b.refs[i].Metadata:
+			tagged = append(tagged, i)
+		case ok:
+			b.results[i].Value, b.results[i].Err = value(b.refs[i], p)
+		case slices.Contains(out.InvalidParameters, b.ids[i]):
+			invalid = append(invalid, i)
+		default:
+			b.results[i].Err = store.NewError(store.Unavailable, "%s: the answer of AWS lacks it", about(b.refs[i]))
+		}
+	}
+	awsconfig.Each(tagged, func(i int) {
+		b.results[i].Value, b.results[i].Err = b.complete(ctx, b.refs[i], found[b.ids[i]])
+	})
+	return invalid
+}
+
+// spellings maps the ids by which they may have been asked for to the parameters of an answer. What
+// was selected by a label is known by its number, too, but is not the current version.
+func spellings(all []types.Parameter) map[string]*types.Parameter {
+	m := map[string]*types.Parameter{}
+	for i := range all {
+		p := &all[i]
+		s := aws.ToString(p.Selector)
+		s = s[strings.LastIndex(s, ":")+1:]
+		for _, name := range []string{aws.ToString(p.Name), aws.ToString(p.ARN)} {
+			if name == "" {
+				continue
+			}
+			if s == "" {
+				m[name] = p
+			} else {
+				m[name+":"+s] = p
+			}
+			number := name + ":" + strconv.FormatInt(p.Version, 10)
+			m[number] = cmp.Or(m[number], p)
+		}
+	}
+	return m
+}

@@ -1,0 +1,35 @@
+package parameterstore
+
+import (
+	"context"
+	"testing"
+
+	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/store/storetest"
+	"github.com/direct-secrets/direct-secrets/provider-aws/awsconfig/awstest"
+	"github.com/direct-secrets/direct-secrets/provider-aws/emulator"
+)
+
+func TestConformance(t *testing.T) {
+	aws := awstest.Start(t)
+	storetest.Run(t, storetest.Harness{
+		Connect: func(context.Context) (store.Client, error) { return client(t, aws), nil },
+		ConnectDenied: func(context.Context) (store.Client, error) {
+			return client(t, aws, awstest.WithKey("wrong", "wrong")), nil
+		},
+		Put: func(_ context.Context, key string, data []byte, tags map[string]string) error {
+			aws.PutParameter(key, string(data), emulator.Secure(), emulator.ParameterTags(tags))
+			return nil
+		},
+		Delete: func(_ context.Context, key string) error {
+			aws.DeleteParameter(key)
+			return nil
+		},
+		Inject: func(f storetest.Fault) (func(), error) {
+			return awstest.Inject(aws.Emulator, "GetParameter", f), nil
+		},
+		Key:     func(name string) string { return "/" + name },
+		MaxSize: 8 << 10,
+		Without: map[string]string{"read/binary": "the values of parameters are text"},
+	})
+}

@@ -1,0 +1,44 @@
+package parameterstore
+
+import (
+	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/provider-aws/awsconfig"
+)
+
+// invalidKeyID is the code of a KMS key that is disabled or deleted. It names the key of the parameter,
+// not the access key, and it passes when the key is enabled again.
+const invalidKeyID = "InvalidKeyId"
+
+// codes are the errors that Parameter Store has beside those common to AWS, as listed at
+// https://docs.aws.amazon.com/systems-manager/latest/APIReference/API_GetParameter.html and at the
+// other calls. What AWS does not have here, or has newly, is Unavailable.
+var codes = awsconfig.Codes{
+	"ParameterNotFound":        {Class: store.NotFound, Text: "does not exist"},
+	"ParameterVersionNotFound": {Class: store.NotFound, Text: "does not have this version or label"},
+
+	invalidKeyID:          {Class: store.Denied, Text: awsconfig.CannotDecrypt},
+	"InternalServerError": {Class: store.Unavailable, Text: "AWS has an internal error"},
+	"InvalidNextToken":    {Class: store.Unavailable, Text: "AWS broke off the list"},
+	"InvalidFilterKey":    {Class: store.Invalid, Text: rejectedFilter},
+	"InvalidFilterOption": {Class: store.Invalid, Text: rejectedFilter},
+	"InvalidFilterValue":  {Class: store.Invalid, Text: rejectedFilter},
+	"InvalidResourceId":   {Class: store.Invalid, Text: noTags},
+	"InvalidResourceType": {Class: store.Invalid, Text: noTags},
+	"TooManyUpdates":      {Class: store.Throttled, Text: "AWS is still changing it"},
+	"HierarchyLevelLimitExceededException": {
+		Class: store.Invalid, Text: "a hierarchy has at most fifteen levels",
+	},
+	"ParameterPatternMismatchException": {Class: store.Invalid, Text: "AWS does not take this name"},
+	"ParameterVersionLabelLimitExceeded": {
+		Class: store.Invalid, Text: "a version has at most ten labels",
+	},
+	"UnsupportedParameterType": {Class: store.Invalid, Text: "AWS does not support the parameter's type"},
+}
+
+const (
+	rejectedFilter = "AWS does not take path, name or tags as a filter"
+	noTags         = "AWS has no tags for it; those of a parameter of another account cannot be read"
+)
+
+// explain turns an error of the SDK into one of package store.
+func (c *Client) explain(err error, what string) error { return c.config.Explain(err, what, codes) }

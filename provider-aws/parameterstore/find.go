@@ -1,0 +1,190 @@
+package parameterstore
+
+import (
+	"context"
+	"iter"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ssm"
+	"github.com/aws/aws-sdk-go-v2/service/ssm/types"
+
+	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/provider-aws/awsconfig"
+)
+
+const (
+	// byPathSize and describeSize are the largest pages of GetParametersByPath and DescribeParameters.
+	byPathSize, describeSize = 10, 50
+
+	whatList = "listing parameters"
+)
+
+// Find reads a hierarchy with its values. Where there is none, or tags are asked for, it lists what
+// matches, and then reads that in batches.
+func (c *Client) Find(ctx context.Context, q store.Query) iter.Seq2[store.Value, error] {
+	return func(yield func(store.Value, error) bool) {
+		s := c.scopeOf(q)
+		if s.hierarchy != "" && len(q.Tags) == 0 {
+			c.findByPath(ctx, s, yield)
+			return
+		}
+		found, err := c.list(ctx, s)
+		if err != nil {
+			yield(store.Value{}, err)
+			return
+		}
+		found.Yield(ctx, c, yield)
+	}
+}
+
+// A scope is a query in the terms of AWS.
+type scope struct {
+	store.Query
+
+	// prefix of the store. Keys are without it.
+	prefix string
+	// hierarchy is what all names are below, at any level; empty if that is not how they are selected.
+	hierarchy string
+	// begins is what all names begin with.
+	begins string
+}
+
+// scopeOf takes a path that begins with a slash for a hierarchy, as AWS does: /a/b selects /a/b/c, and
+// neither /a/b itself nor /a/bc. A prefix is one if it also ends with a slash.
+func (c *Client) scopeOf(q store.Query) scope {
+	s := scope{Query: q, prefix: c.config.Prefix, begins: c.config.Prefix + q.Path}
+	if strings.HasPrefix(s.begins, "/") && (q.Path != "" || strings.HasSuffix(s.prefix, "/")) {
+		s.begins = strings.TrimSuffix(s.begins, "/") + "/"
+		s.hierarchy = s.begins
+	}
+	return s
+}
+
+// key returns the key of a name, and whether the query selects it, tags aside. What AWS leaves out only
+// keeps answers short.
+func (s *scope) key(name string) (key string, ok bool) {
+	key, ok = strings.CutPrefix(name, s.prefix)
+	return key, ok && key != "" && strings.HasPrefix(name, s.begins) && (s.Name == nil || s.Name.MatchString(key))
+}
+
+// findByPath yields the values as they come, and nothing after an error.
+func (c *Client) findByPath(ctx context.Context, s scope, yield func(store.Value, error) bool) {
+	path := s.hierarchy
+	if path != "/" {
+		path = strings.TrimSuffix(path, "/")
+	}
+	in := &ssm.GetParametersByPathInput{
+		Path: aws.String(path), Recursive: aws.Bool(true), WithDecryption: aws.Bool(true), MaxResults: aws.Int32(byPathSize),
+	}
+	var seen awsconfig.Listing
+	stopped := false
+	err := awsconfig.Pages(whatList, func(token *string) (*string, error) {
+		in.NextToken = token
+		out, err := awsconfig.Call(ctx, c.config, c.api.getBelow, in)
+		if err != nil {
+			return nil, c.explain(err, whatList)
+		}
+		for i := range out.Parameters {
+			key, ok := s.key(aws.ToString(out.Parameters[i].Name))
+			if !ok {
+				continue
+			}
+			added, err := seen.Add(key)
+			if err != nil {
+				return nil, err
+			}
+			if !added {
+				continue
+			}
+			v, err := value(store.Ref{Key: key}, &out.Parameters[i])
+			if err != nil {
+				return nil, err
+			}
+			if stopped = !yield(v, nil); stopped {
+				return nil, nil
+			}
+		}
+		return out.NextToken, nil
+	})
+	if err != nil {
+		yield(store.Value{}, err)
+	}
+}
+
+// list returns what matches, tags included.
+func (c *Client) list(ctx context.Context, s scope) (*awsconfig.Listing, error) {
+	filters, unfiltered := filters(s)
+	in := &ssm.DescribeParametersInput{ParameterFilters: filters, MaxResults: aws.Int32(describeSize)}
+	found := &awsconfig.Listing{}
+	err := awsconfig.Pages(whatList, func(token *string) (*string, error) {
+		in.NextToken = token
+		out, err := awsconfig.Call(ctx, c.config, c.api.describe, in)
+		if err != nil {
+			return nil, c.explain(err, whatList)
+		}
+		for _, p := range out.Parameters {
+			key, ok := s.key(aws.ToString(p.Name))
+			if !ok {
+				continue
+			}
+			if ok, err := c.hasTags(ctx, aws.ToString(p.Name), unfiltered); err != nil || !ok {
+				if err != nil {
+					return nil, err
+				}
+				continue
+			}
+			if _, err := found.Add(key); err != nil {
+				return nil, err
+			}
+		}
+		return out.NextToken, nil
+	})
+	return found, err
+}
+
+// hasTags compares the tags that AWS could not filter by, at the cost of a call.
+func (c *Client) hasTags(ctx context.Context, name string, tags map[string]string) (bool, error) {
+	if len(tags) == 0 {
+		return true, nil
+	}
+	has, err := c.tags(ctx, name)
+	if err != nil {
+		return false, c.explain(err, "metadata of "+about(store.Ref{Key: name}))
+	}
+	for k, v := range tags {
+		if got, ok := has[k]; !ok || got != v {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// filters has AWS leave out what cannot match. What it says of tags is exact; it does not tell them,
+// and tags without a value cannot be asked for, so these are left to be compared.
+func filters(s scope) (all []types.ParameterStringFilter, unfiltered map[string]string) {
+	add := func(key, option, value string) {
+		all = append(all, types.ParameterStringFilter{Key: aws.String(key), Option: aws.String(option), Values: []string{value}})
+	}
+	literal := ""
+	if s.Name != nil {
+		literal, _ = s.Name.LiteralPrefix()
+	}
+	switch {
+	case s.hierarchy != "" && s.hierarchy != "/" && plainName.MatchString(s.hierarchy):
+		add("Path", "Recursive", strings.TrimSuffix(s.hierarchy, "/"))
+	case plainName.MatchString(s.begins):
+		add("Name", "BeginsWith", s.begins)
+	case plainName.MatchString(literal):
+		add("Name", "Contains", literal)
+	}
+	unfiltered = map[string]string{}
+	for k, v := range s.Tags {
+		if v == "" {
+			unfiltered[k] = v
+			continue
+		}
+		add("tag:"+k, "Equals", v)
+	}
+	return all, unfiltered
+}

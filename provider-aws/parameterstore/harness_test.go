@@ -1,0 +1,18 @@
+package parameterstore
+
+import (
+	"testing"
+
+	"github.com/direct-secrets/direct-secrets/provider-aws/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/provider-aws/awsconfig/awstest"
+	"github.com/direct-secrets/direct-secrets/provider-aws/emulator"
+)
+
+func client(t testing.TB, srv *emulator.Server, opts ...awstest.Option) *Client {
+	t.Helper()
+	c, err := awstest.Connect(t, &v1alpha1.AWSParameterStore{}, Connect, srv.URL(), opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c.(*Client)
+}

@@ -1,0 +1,66 @@
+package parameterstore
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/provider-aws/awsconfig"
+)
+
+// The forms of names and selectors, by
+// https://docs.aws.amazon.com/systems-manager/latest/userguide/sysman-parameter-name-constraints.html.
+// Names below /aws/reference/secretsmanager/ are those of secrets, which have more characters, and
+// their selectors are UUIDs or stages. AWS ignores spaces around a name, so that one parameter would
+// have many: none are taken.
+var (
+	plainName = regexp.MustCompile(`^[\w.\-/@+=!]+$`)
+	arn       = regexp.MustCompile(`^arn:[\w-]+:ssm:[\w-]*:\d*:parameter/[\w.\-/@+=!]+$`)
+	selector  = regexp.MustCompile(`^[\w.\-]{1,100}$`)
+)
+
+// id is how AWS knows what a ref asks for: a name or an ARN, and behind a colon the number or label of
+// a version. Keys may have that, too, as those of External Secrets Operator do, but then a ref must not
+// have a version beside it: one of the two would be ignored.
+func (c *Client) id(ref store.Ref) (string, error) {
+	if err := c.config.CheckKey(ref.Key); err != nil {
+		return "", err
+	}
+	name, version, inKey := cutSelector(c.config.ID(ref.Key))
+	switch {
+	case inKey && ref.Version != "":
+		return "", store.NewError(store.Invalid, "parameter %q: the key already ends in a version; remove it there, or remove remoteRef.version", ref.Key)
+	case !plainName.MatchString(name) && !arn.MatchString(name):
+		return "", store.NewError(store.Invalid, "parameter %q: is neither the name of a parameter, which has letters, digits and . _ - / only, nor its ARN", ref.Key)
+	case !inKey && ref.Version == "":
+		return name, nil
+	case !inKey:
+		version = ref.Version
+	}
+	if !selector.MatchString(version) {
+		return "", store.NewError(store.Invalid, "%s: a version is a number or a label", about(ref))
+	}
+	return name + ":" + version, nil
+}
+
+// cutSelector splits an id before the colon of its version. An ARN has five colons of its own.
+func cutSelector(id string) (name, version string, ok bool) {
+	colons := 0
+	if awsconfig.IsARN(id) {
+		colons = 5
+	}
+	parts := strings.SplitN(id, ":", colons+2)
+	if len(parts) < colons+2 {
+		return id, "", false
+	}
+	return strings.Join(parts[:colons+1], ":"), parts[colons+1], true
+}
+
+// about names what a ref asks for.
+func about(ref store.Ref) string {
+	if ref.Version != "" {
+		return fmt.Sprintf("parameter %q version %q", ref.Key, ref.Version)
+	}
+	return fmt.Sprintf("parameter %q", ref.Key)
+}
