@@ -1,32 +1,19 @@
 package main
 
 import (
-	"bytes"
-	"context"
-	"io"
 	"net/http"
 	"strings"
 	"testing"
 
-	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
-	"github.com/go-logr/logr"
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/yaml"
-	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	commoncrds "github.com/direct-secrets/direct-secrets/common/apis/crds"
 	common "github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/controlplane"
 	"github.com/direct-secrets/direct-secrets/common/operator"
+	"github.com/direct-secrets/direct-secrets/common/operator/operatortest"
 	"github.com/direct-secrets/direct-secrets/provider-vault/apis/crds"
 	"github.com/direct-secrets/direct-secrets/provider-vault/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/provider-vault/config"
@@ -34,33 +21,13 @@ import (
 	"github.com/direct-secrets/direct-secrets/provider-vault/vaulttest"
 )
 
-var (
-	cluster *controlplane.ControlPlane
-	api     client.Client
-)
+var suite operatortest.Suite
 
-func TestMain(m *testing.M) {
-	controlplane.Main(m, func(c *controlplane.ControlPlane) error {
-		ctrl.SetLogger(logr.Discard())
-		scheme := runtime.NewScheme()
-		for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, rbacv1.AddToScheme, common.AddToScheme, v1alpha1.AddToScheme} {
-			if err := add(scheme); err != nil {
-				return err
-			}
-		}
-		var err error
-		cluster = c
-		api, err = client.New(c.Config(), client.Options{Scheme: scheme})
-		return err
-	}, controlplane.WithCRDs(append(crds.All(), commoncrds.ExternalSecrets)...))
-}
+func TestMain(m *testing.M) { suite.Main(m, v1alpha1.AddToScheme, crds.All()) }
 
-func create(t *testing.T, o client.Object) {
-	t.Helper()
-	if err := api.Create(t.Context(), o); err != nil {
-		t.Fatalf("create %T %s: %s", o, o.GetName(), err)
-	}
-}
+func TestCRDs(t *testing.T) { operatortest.CheckCRDs(t, crds.All()) }
+
+func TestExamples(t *testing.T) { suite.Examples(t, examples.VaultKV) }
 
 func ref(name, key string) common.SecretKeySelector {
 	return common.SecretKeySelector{Name: name, Key: key}
@@ -109,88 +76,24 @@ func TestCRD(t *testing.T) {
 				&v1alpha1.VaultKV{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: strings.ToLower(name)}, Spec: spec},
 				&v1alpha1.ClusterVaultKV{ObjectMeta: metav1.ObjectMeta{Name: strings.ToLower(name)}, Spec: v1alpha1.ClusterVaultKVSpec{VaultKVSpec: spec}},
 			} {
-				err := api.Create(t.Context(), o, client.DryRunAll)
-				if tc.want == "" && err != nil || tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)) {
-					t.Errorf("%s\n%T: error %v, want %q", tc.reason, o, err, tc.want)
-				}
+				suite.Accepts(t, tc.reason, o, tc.want)
 			}
 		})
 	}
 }
 
-func TestCRDSize(t *testing.T) {
-	for _, crd := range crds.All() {
-		if len(crd) > 60_000 {
-			t.Errorf("A CRD is at most 60 KB: %d bytes", len(crd))
-		}
-		if bytes.Contains(crd, []byte(" default: ")) {
-			t.Error("A default of the API server shows as drift")
-		}
-	}
-}
+// reviewer is what Vault needs to ask the API server whose a token is.
+const reviewer = `apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: vault-reviewer}
+rules:
+- apiGroups: [authentication.k8s.io]
+  resources: [tokenreviews]
+  verbs: [create]
+`
 
-// TestExamples applies the manifests as they are. Unknown fields are errors.
-func TestExamples(t *testing.T) {
-	d := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(examples.VaultKV), 4096)
-	strict := client.WithFieldValidation(api, metav1.FieldValidationStrict)
-	for {
-		o := &unstructured.Unstructured{}
-		if err := d.Decode(o); errors.Is(err, io.EOF) {
-			return
-		} else if err != nil {
-			t.Fatal(err)
-		}
-		if o.GetNamespace() != "" {
-			o.SetNamespace("default")
-		}
-		if err := strict.Create(t.Context(), o, client.DryRunAll); err != nil {
-			t.Errorf("%s %s: %s", o.GetKind(), o.GetName(), err)
-		}
-	}
-}
-
-// grant makes the roles of config/rbac.yaml and binds them to a ServiceAccount, as which the
-// configuration that it returns acts.
-func grant(t *testing.T, namespace, name string) *rest.Config {
-	t.Helper()
-	kubeconfig, err := cluster.ServiceAccountKubeconfig(t.Context(), namespace, name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	account, err := clientcmd.RESTConfigFromKubeConfig(kubeconfig)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for doc := range bytes.SplitSeq(config.RBAC, []byte("\n---\n")) {
-		role := &rbacv1.ClusterRole{}
-		if err := yaml.UnmarshalStrict(doc, role); err != nil {
-			t.Fatal(err)
-		}
-		create(t, role)
-		create(t, &rbacv1.ClusterRoleBinding{
-			ObjectMeta: metav1.ObjectMeta{Name: role.Name},
-			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
-			Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: name}},
-		})
-	}
-	return account
-}
-
-func run(t *testing.T, opts ...operator.Option) {
-	t.Helper()
-	ctx, stop := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- provider(opts...).Run(ctx) }()
-	t.Cleanup(func() {
-		stop()
-		if err := <-ended; err != nil {
-			t.Errorf("operator: %s", err)
-		}
-	})
-}
-
-// TestProvider runs the whole module: a store with an AppRole, and one whose credentials are wrong until
-// they are mended.
+// TestProvider runs the whole module: a store with an AppRole, one whose credentials are wrong until they
+// are mended, and a namespaced and a cluster store that log in with the token of a ServiceAccount.
 func TestProvider(t *testing.T) {
 	srv := vaulttest.Start(t)
 	srv.Mount("secret", "2")
@@ -201,13 +104,27 @@ func TestProvider(t *testing.T) {
 	roleID := srv.Do(http.MethodGet, "auth/approle/role/shop/role-id", nil)["role_id"].(string)
 	secretID := srv.Do(http.MethodPost, "auth/approle/role/shop/secret-id", nil)["secret_id"].(string)
 
-	account := grant(t, "vault-system", "provider-vault")
-	create(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}})
-	create(t, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "vault"}, Data: map[string][]byte{"secretId": []byte(secretID)}})
+	vault := suite.Grant(t, "vault-system", "vault", []byte(reviewer))
+	srv.Enable("kubernetes")
+	srv.Do(http.MethodPost, "auth/kubernetes/config", vaulttest.M{
+		"kubernetes_host": vault.Host, "kubernetes_ca_cert": string(vault.CAData), "token_reviewer_jwt": vault.BearerToken, "disable_local_ca_jwt": true,
+	})
+	srv.Do(http.MethodPost, "auth/kubernetes/role/shop", vaulttest.M{
+		"bound_service_account_names": "default", "bound_service_account_namespaces": "shop", "token_policies": "reader",
+	})
+	byAccount := func(namespace string) v1alpha1.VaultKVSpec {
+		return v1alpha1.VaultKVSpec{Server: srv.URL, Path: "secret", Auth: &v1alpha1.VaultAuth{Kubernetes: &v1alpha1.KubernetesAuth{
+			Role: "shop", ServiceAccountRef: &common.ServiceAccountSelector{Name: "default", Namespace: namespace},
+		}}}
+	}
+
+	account := suite.Grant(t, "vault-system", "provider-vault", config.RBAC)
+	suite.Create(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}})
+	suite.Create(t, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "vault"}, Data: map[string][]byte{"secretId": []byte(secretID)}})
 	broken := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "broken"}, Data: map[string][]byte{"secretId": []byte("wrong")}}
-	create(t, broken)
+	suite.Create(t, broken)
 	for name, secret := range map[string]string{"good": "vault", "bad": "broken"} {
-		create(t, &v1alpha1.VaultKV{
+		suite.Create(t, &v1alpha1.VaultKV{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name},
 			Spec: v1alpha1.VaultKVSpec{Server: srv.URL, Path: "secret", Auth: &v1alpha1.VaultAuth{
 				AppRole: &v1alpha1.AppRoleAuth{RoleID: roleID, SecretRef: ref(secret, "secretId")},
@@ -215,48 +132,43 @@ func TestProvider(t *testing.T) {
 		})
 	}
 
-	run(t, operator.WithConfig(account), operator.WithFlags(func(f *operator.Flags) {
+	suite.Create(t, &v1alpha1.VaultKV{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "account"}, Spec: byAccount("")})
+	suite.Create(t, &v1alpha1.ClusterVaultKV{ObjectMeta: metav1.ObjectMeta{Name: "shared"}, Spec: v1alpha1.ClusterVaultKVSpec{
+		VaultKVSpec:      byAccount("shop"),
+		ClusterStoreSpec: common.ClusterStoreSpec{Conditions: []common.StoreCondition{{Namespaces: []string{"shop"}, AllowedKeys: []string{"${namespace}/*"}}}},
+	}})
+
+	operatortest.Run(t, provider(operator.WithConfig(account), operator.WithFlags(func(f *operator.Flags) {
 		f.MetricsAddress, f.ProbeAddress, f.LeaderElectNamespace = "0", "0", "vault-system"
-	}))
-	for _, s := range []string{"good", "bad"} {
-		create(t, &common.ExternalSecret{
+	})))
+	for s, kind := range map[string]string{"good": "VaultKV", "bad": "VaultKV", "account": "VaultKV", "shared": "ClusterVaultKV"} {
+		suite.Create(t, &common.ExternalSecret{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: s},
 			Spec: common.ExternalSecretSpec{
-				StoreRef: &common.StoreRef{Kind: "VaultKV", Name: s},
+				StoreRef: &common.StoreRef{Kind: kind, Name: s},
 				Data:     []common.DataEntry{{SecretKey: "password", RemoteRef: common.RemoteRef{Key: "shop/db", Property: "password"}}},
 			},
 		})
 	}
-	controlplane.Eventually(t, func() string { return cmp.Diff("one", password(t, "good")) })
-	controlplane.Eventually(t, func() string { return cmp.Diff("True Valid", ready(t, "good")) })
-	controlplane.Eventually(t, func() string { return cmp.Diff("False AuthFailed", ready(t, "bad")) })
+	for _, s := range []string{"good", "account", "shared"} {
+		controlplane.Eventually(t, func() string { return cmp.Diff("one", suite.Data(t, "shop", s)["password"]) })
+	}
+	controlplane.Eventually(t, func() string {
+		return cmp.Diff("True Valid", suite.Ready(t, &v1alpha1.ClusterVaultKV{ObjectMeta: metav1.ObjectMeta{Name: "shared"}}))
+	})
+	controlplane.Eventually(t, func() string {
+		return cmp.Diff("True Valid", suite.Ready(t, &v1alpha1.VaultKV{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "good"}}))
+	})
+	controlplane.Eventually(t, func() string {
+		return cmp.Diff("False AuthFailed", suite.Ready(t, &v1alpha1.VaultKV{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "bad"}}))
+	})
 
 	broken.Data["secretId"] = []byte(secretID)
-	if err := api.Update(t.Context(), broken); err != nil {
+	if err := suite.API.Update(t.Context(), broken); err != nil {
 		t.Fatal(err)
 	}
-	controlplane.Eventually(t, func() string { return cmp.Diff("True Valid", ready(t, "bad")) })
-	controlplane.Eventually(t, func() string { return cmp.Diff("one", password(t, "bad")) })
-}
-
-func password(t *testing.T, name string) string {
-	t.Helper()
-	s := &corev1.Secret{}
-	if err := api.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: name}, s); err != nil {
-		return err.Error()
-	}
-	return string(s.Data["password"])
-}
-
-func ready(t *testing.T, name string) string {
-	t.Helper()
-	s := &v1alpha1.VaultKV{}
-	if err := api.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: name}, s); err != nil {
-		return err.Error()
-	}
-	c := meta.FindStatusCondition(s.Status.Conditions, common.ConditionReady)
-	if c == nil {
-		return "no condition"
-	}
-	return string(c.Status) + " " + c.Reason
+	controlplane.Eventually(t, func() string {
+		return cmp.Diff("True Valid", suite.Ready(t, &v1alpha1.VaultKV{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "bad"}}))
+	})
+	controlplane.Eventually(t, func() string { return cmp.Diff("one", suite.Data(t, "shop", "bad")["password"]) })
 }

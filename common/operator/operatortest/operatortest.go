@@ -1,0 +1,193 @@
+// Package operatortest runs the operator of a module on a real control plane: what the tests of all
+// providers have in common.
+//
+//	var suite operatortest.Suite
+//
+//	func TestMain(m *testing.M) { suite.Main(m, v1alpha1.AddToScheme, crds.All()) }
+package operatortest
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"testing"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/direct-secrets/direct-secrets/common/apis/crds"
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/controlplane"
+	"github.com/direct-secrets/direct-secrets/common/operator"
+	"github.com/direct-secrets/direct-secrets/common/store"
+)
+
+// maxCRD is the size in bytes that a CustomResourceDefinition may have.
+const maxCRD = 60_000
+
+// A Suite is the control plane of a test package. Main fills it.
+type Suite struct {
+	Cluster *controlplane.ControlPlane
+	// API has all rights.
+	API client.Client
+}
+
+// Main is the body of a TestMain. The control plane serves the ExternalSecret and the Kinds of kinds,
+// whose Go types add registers.
+func (s *Suite) Main(m controlplane.Runner, add func(*runtime.Scheme) error, kinds [][]byte) {
+	controlplane.Main(m, func(c *controlplane.ControlPlane) error {
+		ctrl.SetLogger(logr.Discard())
+		scheme := runtime.NewScheme()
+		for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, rbacv1.AddToScheme, v1alpha1.AddToScheme, add} {
+			if err := add(scheme); err != nil {
+				return err
+			}
+		}
+		var err error
+		s.Cluster = c
+		s.API, err = client.New(c.Config(), client.Options{Scheme: scheme})
+		return err
+	}, controlplane.WithCRDs(append([][]byte{crds.ExternalSecrets}, kinds...)...))
+}
+
+// Create creates an object.
+func (s *Suite) Create(t testing.TB, o client.Object, opts ...client.CreateOption) {
+	t.Helper()
+	if err := s.API.Create(t.Context(), o, opts...); err != nil {
+		t.Fatalf("create %T %s: %s", o, o.GetName(), err)
+	}
+}
+
+// Grant makes the ClusterRoles of a manifest and binds them to a ServiceAccount, as which the
+// configuration that it returns acts.
+func (s *Suite) Grant(t testing.TB, namespace, name string, roles []byte) *rest.Config {
+	t.Helper()
+	kubeconfig, err := s.Cluster.ServiceAccountKubeconfig(t.Context(), namespace, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	account, err := clientcmd.RESTConfigFromKubeConfig(kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for doc := range bytes.SplitSeq(roles, []byte("\n---\n")) {
+		role := &rbacv1.ClusterRole{}
+		if err := yaml.UnmarshalStrict(doc, role); err != nil {
+			t.Fatal(err)
+		}
+		s.Create(t, role)
+		s.Create(t, &rbacv1.ClusterRoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: role.Name},
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
+			Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: name}},
+		})
+	}
+	return account
+}
+
+// Run runs an operator until the test ends.
+func Run(t testing.TB, o *operator.Operator) {
+	t.Helper()
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- o.Run(ctx) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-ended; err != nil {
+			t.Errorf("operator: %s", err)
+		}
+	})
+}
+
+// Data returns what a Secret holds; nothing if there is none.
+func (s *Suite) Data(t testing.TB, namespace, name string) map[string]string {
+	t.Helper()
+	secret := &corev1.Secret{}
+	if err := s.API.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: name}, secret); client.IgnoreNotFound(err) != nil {
+		t.Fatal(err)
+	}
+	texts := map[string]string{}
+	for k, v := range secret.Data {
+		texts[k] = string(v)
+	}
+	return texts
+}
+
+// Ready reads a store or an ExternalSecret and returns status and reason of its Ready condition, for
+// example "True Valid".
+func (s *Suite) Ready(t testing.TB, o client.Object) string {
+	t.Helper()
+	if err := s.API.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
+		return err.Error()
+	}
+	var conditions []metav1.Condition
+	switch o := o.(type) {
+	case store.Object:
+		conditions = o.StoreStatus().Conditions
+	case *v1alpha1.ExternalSecret:
+		conditions = o.Status.Conditions
+	}
+	c := meta.FindStatusCondition(conditions, v1alpha1.ConditionReady)
+	if c == nil {
+		return "no condition"
+	}
+	return string(c.Status) + " " + c.Reason
+}
+
+// Accepts checks that the API server takes an object, or where want is not empty, that it refuses it
+// with a message that contains want. The object is not kept.
+func (s *Suite) Accepts(t testing.TB, reason string, o client.Object, want string) {
+	t.Helper()
+	switch err := s.API.Create(t.Context(), o, client.DryRunAll); {
+	case want == "" && err != nil:
+		t.Errorf("%s\n%T: error %v, want none", reason, o, err)
+	case want != "" && (err == nil || !bytes.Contains([]byte(err.Error()), []byte(want))):
+		t.Errorf("%s\n%T: error %v, want %q", reason, o, err, want)
+	}
+}
+
+// Examples checks that the API server takes each document of a manifest, in the namespace default; a
+// field that it does not know is an error. The objects are not kept.
+func (s *Suite) Examples(t testing.TB, manifest []byte) {
+	t.Helper()
+	d := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(manifest), 4096)
+	strict := client.WithFieldValidation(s.API, metav1.FieldValidationStrict)
+	for {
+		o := &unstructured.Unstructured{}
+		if err := d.Decode(o); errors.Is(err, io.EOF) {
+			return
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		if o.GetNamespace() != "" {
+			o.SetNamespace("default")
+		}
+		if err := strict.Create(t.Context(), o, client.DryRunAll); err != nil {
+			t.Errorf("%s %s: %s", o.GetKind(), o.GetName(), err)
+		}
+	}
+}
+
+// CheckCRDs checks what every CustomResourceDefinition of the project has to keep to.
+func CheckCRDs(t testing.TB, kinds [][]byte) {
+	t.Helper()
+	for _, crd := range kinds {
+		if len(crd) > maxCRD {
+			t.Errorf("a CRD has %d bytes, and at most %d are allowed", len(crd), maxCRD)
+		}
+		if bytes.Contains(crd, []byte(" default: ")) {
+			t.Error("a CRD has a default: it would show as drift in what persons and tools applied")
+		}
+	}
+}
