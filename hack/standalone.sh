@@ -37,6 +37,8 @@ done
 # The checksum database does not know what was packed just now. -trimpath without cgo is
 # how `make build` compiles, so its results are used again.
 GOPROXY="file://$work/proxy,$(go env GOPROXY)"
+# The go command keeps an index of what a version imports, and this version changes.
+export GODEBUG=goindex=0
 export GOPROXY GONOPROXY=none GONOSUMDB="$root/*" GOFLAGS='-mod=mod -trimpath -buildvcs=false' CGO_ENABLED=0 GOWORK=off
 
 for module in "${modules[@]}"; do
