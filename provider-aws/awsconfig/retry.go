@@ -3,7 +3,6 @@ package awsconfig
 import (
 	"context"
 	"sync/atomic"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
@@ -13,28 +12,16 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/store"
 )
 
-// Where a store does not say.
-const (
-	defaultMaxRetries    = 5
-	defaultRetryInterval = 10 * time.Second
-)
-
 // newRetryer returns what makes a retryer for each client.
 func newRetryer(s *common.RetrySettings) (func() aws.Retryer, error) {
-	retries, interval := int32(defaultMaxRetries), defaultRetryInterval
-	if s != nil {
-		if s.MaxRetries != nil {
-			retries = *s.MaxRetries
-		}
-		var err error
-		if interval, err = s.RetryInterval.Or(interval); err != nil {
-			return nil, store.NewError(store.Invalid, "spec.retrySettings.retryInterval: %s", err)
-		}
+	r, err := store.RetriesOf(s)
+	if err != nil {
+		return nil, err
 	}
 	return func() aws.Retryer {
 		return retryer{retry.NewStandard(func(o *retry.StandardOptions) {
-			o.MaxAttempts, o.MaxBackoff = int(retries)+1, interval
-			o.Backoff = retry.NewExponentialJitterBackoff(interval)
+			o.MaxAttempts, o.MaxBackoff = r.Max+1, r.Interval
+			o.Backoff = retry.NewExponentialJitterBackoff(r.Interval)
 		})}
 	}, nil
 }

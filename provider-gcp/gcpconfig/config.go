@@ -43,11 +43,11 @@ func Load(ctx context.Context, o store.Object, spec *v1alpha1.GCPSpec, creds sto
 	if err != nil {
 		return nil, err
 	}
-	r, err := retriesOf(o.StoreSpec().RetrySettings)
+	r, err := store.RetriesOf(o.StoreSpec().RetrySettings)
 	if err != nil {
 		return nil, err
 	}
-	c := &Config{retries: r, http: newHTTPClient(roots)}
+	c := &Config{retries: retries{r}, http: newHTTPClient(roots)}
 	l, err := c.loginOf(ctx, spec, at, creds)
 	if err != nil {
 		return nil, err

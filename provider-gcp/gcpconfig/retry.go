@@ -2,45 +2,17 @@ package gcpconfig
 
 import (
 	"context"
-	"math/rand/v2"
 	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	common "github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/store"
 )
 
-// Where a store does not say.
-const (
-	defaultMaxRetries    = 5
-	defaultRetryInterval = 10 * time.Second
-	// firstRetry is the wait before the first retry; each further one is twice as long.
-	firstRetry = 100 * time.Millisecond
-)
-
-// retries are the bounds of the retries inside one call.
-type retries struct {
-	max      int
-	interval time.Duration
-}
-
-func retriesOf(s *common.RetrySettings) (retries, error) {
-	r := retries{max: defaultMaxRetries, interval: defaultRetryInterval}
-	if s == nil {
-		return r, nil
-	}
-	if s.MaxRetries != nil {
-		r.max = int(*s.MaxRetries)
-	}
-	var err error
-	if r.interval, err = s.RetryInterval.Or(r.interval); err != nil {
-		return r, store.NewError(store.Invalid, "spec.retrySettings.retryInterval: %s", err)
-	}
-	return r, nil
-}
+// retries try one call again.
+type retries struct{ store.Retries }
 
 // do tries until it succeeds, or a further try is of no use. When time runs out after an answer it
 // returns that: a caller must learn that it was throttled, not that time ran out.
@@ -51,11 +23,11 @@ func (r retries) do(ctx context.Context, try func(context.Context) error) error 
 		if said != nil && ctx.Err() != nil && isEndOfTime(err) {
 			return said
 		}
-		if err == nil || n >= r.max || ctx.Err() != nil || !worthRetrying(err) {
+		if err == nil || n >= r.Max || ctx.Err() != nil || !worthRetrying(err) {
 			return err
 		}
 		said = err
-		if !pause(ctx, r.wait(n)) {
+		if !pause(ctx, r.Wait(n)) {
 			return said
 		}
 	}
@@ -65,11 +37,6 @@ func (r retries) once(ctx context.Context, try func(context.Context) error) erro
 	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
 	return try(ctx)
-}
-
-func (r retries) wait(n int) time.Duration {
-	d := min(firstRetry<<min(n, 16), r.interval)
-	return d/2 + rand.N(d/2+1)
 }
 
 // pause reports whether the time is over before ctx is.

@@ -5,40 +5,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	common "github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/store"
 )
-
-func TestRetriesOf(t *testing.T) {
-	zero, nine := int32(0), int32(9)
-	cases := map[string]struct {
-		reason   string
-		settings *common.RetrySettings
-		want     retries
-		err      error
-	}{
-		"Unset":    {"The defaults are those of the API.", nil, retries{5, 10 * time.Second}, nil},
-		"Empty":    {"So are those of empty settings.", &common.RetrySettings{}, retries{5, 10 * time.Second}, nil},
-		"None":     {"No retry is a wish, too.", &common.RetrySettings{MaxRetries: &zero}, retries{0, 10 * time.Second}, nil},
-		"Both":     {"What is set counts.", &common.RetrySettings{MaxRetries: &nine, RetryInterval: "1m"}, retries{9, time.Minute}, nil},
-		"Interval": {"A bad interval is the spec's fault.", &common.RetrySettings{RetryInterval: "soon"}, retries{}, store.NewError(store.Invalid, `spec.retrySettings.retryInterval: "soon" is not a duration; write it as 30s, 15m or 1h`)},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			got, err := retriesOf(tc.settings)
-			if diff := cmp.Diff(tc.err, err); diff != "" {
-				t.Errorf("%s\nretriesOf(...): -want error, +got error:\n%s", tc.reason, diff)
-			}
-			if diff := cmp.Diff(tc.want, got, cmp.AllowUnexported(retries{})); diff != "" && err == nil {
-				t.Errorf("%s\nretriesOf(...): -want, +got:\n%s", tc.reason, diff)
-			}
-		})
-	}
-}
 
 func TestDo(t *testing.T) {
 	throttled := status.Error(codes.ResourceExhausted, "slow down")
@@ -60,7 +31,7 @@ func TestDo(t *testing.T) {
 			ctx, giveUp := context.WithCancel(t.Context())
 			defer giveUp()
 			tries := 0
-			err := retries{max: 3, interval: time.Millisecond}.do(ctx, func(ctx context.Context) error {
+			err := retries{store.Retries{Max: 3, Interval: time.Millisecond}}.do(ctx, func(ctx context.Context) error {
 				tries++
 				if tries <= len(tc.answers) {
 					return tc.answers[tries-1]

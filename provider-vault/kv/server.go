@@ -30,7 +30,7 @@ func newServer(ctx context.Context, spec *v1alpha1.VaultKVSpec, creds store.Cred
 	if err != nil {
 		return nil, err
 	}
-	retries, err := retriesOf(spec.RetrySettings)
+	retries, err := store.RetriesOf(spec.RetrySettings)
 	if err != nil {
 		return nil, err
 	}
@@ -48,7 +48,7 @@ func newServer(ctx context.Context, spec *v1alpha1.VaultKVSpec, creds store.Cred
 		DisableRedirects: true,
 		ReadYourWrites:   spec.ReadYourWrites,
 	}
-	retries.into(s.config)
+	retry(s.config, retries)
 	_, err = s.client("", "")
 	return s, err
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/tls"
 	"io"
-	"math/rand/v2"
 	"net"
 	"net/http"
 	"time"
@@ -12,7 +11,6 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 	"github.com/hashicorp/vault/api"
 
-	common "github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/store"
 )
 
@@ -89,41 +87,12 @@ func (s *answered) or(err error) error {
 	return s.last
 }
 
-// Where a store does not say.
-const (
-	defaultMaxRetries    = 5
-	defaultRetryInterval = 10 * time.Second
-	// firstRetry is the wait before the first retry; each further one is twice as long.
-	firstRetry = 100 * time.Millisecond
-)
-
-// retries are the bounds of the retries inside one call.
-type retries struct {
-	max      int
-	interval time.Duration
-}
-
-func retriesOf(s *common.RetrySettings) (retries, error) {
-	r := retries{max: defaultMaxRetries, interval: defaultRetryInterval}
-	if s == nil {
-		return r, nil
-	}
-	if s.MaxRetries != nil {
-		r.max = int(*s.MaxRetries)
-	}
-	var err error
-	if r.interval, err = s.RetryInterval.Or(r.interval); err != nil {
-		return r, store.NewError(store.Invalid, "spec.retrySettings.retryInterval: %s", err)
-	}
-	return r, nil
-}
-
-func (r retries) into(c *api.Config) {
-	c.MaxRetries = r.max
+// retry has the SDK try again as a store asks for.
+func retry(c *api.Config, r store.Retries) {
+	c.MaxRetries = r.Max
 	c.CheckRetry = worthRetrying
 	c.Backoff = func(_, _ time.Duration, attempt int, _ *http.Response) time.Duration {
-		wait := min(firstRetry<<min(attempt, 16), r.interval)
-		return wait/2 + rand.N(wait/2+1)
+		return r.Wait(attempt)
 	}
 	// The SDK would otherwise put its own here; Backoff does not use them.
 	c.MinRetryWait, c.MaxRetryWait = time.Nanosecond, time.Nanosecond

@@ -10,6 +10,7 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"strings"
 	"testing"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
@@ -152,7 +153,7 @@ func (s *Suite) Accepts(t testing.TB, reason string, o client.Object, want strin
 	switch err := s.API.Create(t.Context(), o, client.DryRunAll); {
 	case want == "" && err != nil:
 		t.Errorf("%s\n%T: error %v, want none", reason, o, err)
-	case want != "" && (err == nil || !bytes.Contains([]byte(err.Error()), []byte(want))):
+	case want != "" && (err == nil || !strings.Contains(err.Error(), want)):
 		t.Errorf("%s\n%T: error %v, want %q", reason, o, err, want)
 	}
 }
