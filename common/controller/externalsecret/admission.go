@@ -4,12 +4,9 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"sync"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
-	corev1 "k8s.io/api/core/v1"
 	kerrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -22,48 +19,15 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/store"
 )
 
-// rulebook keeps the rules of cluster stores, so that they are not prepared anew for each object.
-type rulebook struct {
-	mu    sync.Mutex
-	rules map[types.UID]prepared
-}
-
-type prepared struct {
-	generation int64
-	rules      *scope.Rules
-	err        error
-}
-
-func (b *rulebook) of(s store.ClusterObject) (*scope.Rules, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	p, ok := b.rules[s.GetUID()]
-	if !ok || p.generation != s.GetGeneration() {
-		p = prepared{generation: s.GetGeneration()}
-		p.rules, p.err = scope.New(s.ClusterStoreSpec())
-		if b.rules == nil {
-			b.rules = map[types.UID]prepared{}
-		}
-		b.rules[s.GetUID()] = p
-	}
-	return p.rules, p.err
-}
-
-func (b *rulebook) forget(uid types.UID) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	delete(b.rules, uid)
-}
-
 // admit asks the cluster stores of the plan whether they serve this namespace, and for these keys. If
 // one does not, it returns the verdict that says so.
 func (p *pass) admit(ctx context.Context) (*verdict, error) {
 	for _, ref := range p.plan.Stores() {
-		k, ok := p.routes.serves(&ref)
+		k, ok := p.routes.Serves(&ref)
 		if !ok || !k.Cluster || p.opts.Namespaced {
 			continue
 		}
-		s, err := p.routes.find(ctx, k, ref, p.es.Namespace)
+		s, err := p.routes.Find(ctx, k, ref, p.es.Namespace)
 		if err != nil {
 			return nil, errors.Wrap(err, "cannot read the store")
 		}
@@ -94,27 +58,12 @@ func (p *pass) admit(ctx context.Context) (*verdict, error) {
 
 // grant returns what a store allows the namespace of the object, or the verdict that it allows nothing.
 func (p *pass) grant(ctx context.Context, ref v1alpha1.StoreRef, s store.ClusterObject) (scope.Grant, *verdict, error) {
-	refuse := func(format string, args ...any) (scope.Grant, *verdict, error) {
-		v := stalled(v1alpha1.ReasonForbidden, fmt.Sprintf("%s %q: ", ref.Kind, ref.Name)+fmt.Sprintf(format, args...))
+	g, refusal, err := p.rules.Grant(ctx, p.cache, s, p.es.Namespace)
+	if refusal != "" {
+		v := stalled(v1alpha1.ReasonForbidden, fmt.Sprintf("%s %q: %s", ref.Kind, ref.Name, refusal))
 		return scope.Grant{}, &v, nil
 	}
-	rules, err := p.rules.of(s)
-	if err != nil {
-		return refuse("whom it serves cannot be told: %s", store.Safe(err).Message)
-	}
-	var labels map[string]string
-	if rules.ByLabels() {
-		ns := namespaceMetadata()
-		if err := p.cache.Get(ctx, types.NamespacedName{Name: p.es.Namespace}, ns); err != nil {
-			return scope.Grant{}, nil, errors.Wrap(err, "cannot read the labels of the namespace")
-		}
-		labels = ns.Labels
-	}
-	g, ok := rules.Grant(p.es.Namespace, labels)
-	if !ok {
-		return refuse("spec.conditions does not admit namespace %q; use another store, or have the namespace added", p.es.Namespace)
-	}
-	return g, nil, nil
+	return g, nil, err
 }
 
 // within returns values of which a search yields only keys that the namespace may read. That the path of
@@ -136,13 +85,6 @@ func (p *pass) within(values render.Values) render.Values {
 		}
 		return a
 	}
-}
-
-// namespaceMetadata returns an empty Namespace of which only the metadata is read.
-func namespaceMetadata() *metav1.PartialObjectMetadata {
-	m := &metav1.PartialObjectMetadata{}
-	m.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
-	return m
 }
 
 // namespaceEvents has the objects of a namespace look again at whether their cluster stores admit it.
@@ -167,7 +109,7 @@ func (r *Reconciler) namespaceEvents() handler.EventHandler {
 
 // credentialChanged lets those objects of a namespace go that a store could not log in for.
 func (r *Reconciler) credentialChanged(k store.Kind, s types.NamespacedName, namespace string) {
-	for _, route := range r.routes.kinds {
+	for _, route := range r.routes.Kinds {
 		if route.GoName() == k.GoName() {
 			r.release(context.Background(), route, s, func(es *v1alpha1.ExternalSecret) bool { return es.Namespace == namespace })
 		}

@@ -27,6 +27,7 @@ import (
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/connection"
+	"github.com/direct-secrets/direct-secrets/common/controller/routing"
 	"github.com/direct-secrets/direct-secrets/common/queue"
 	"github.com/direct-secrets/direct-secrets/common/store"
 	"github.com/direct-secrets/direct-secrets/common/target"
@@ -154,14 +155,14 @@ func (r *Reconciler) watch(c controller.Controller, mgr manager.Manager) error {
 		source.Kind[client.Object](mgr.GetCache(), &v1alpha1.ExternalSecret{}, r.objectEvents()),
 		source.Kind[client.Object](mgr.GetCache(), secrets, r.secretEvents()),
 	}
-	for _, k := range r.routes.kinds {
+	for _, k := range r.routes.Kinds {
 		if k.Cluster && r.opts.Namespaced {
 			continue // Its informer would never sync.
 		}
 		sources = append(sources, source.Kind[client.Object](mgr.GetCache(), k.New(), r.storeEvents(k)))
 	}
-	if !r.opts.Namespaced && slices.ContainsFunc(r.routes.kinds, func(k route) bool { return k.Cluster }) {
-		sources = append(sources, source.Kind[client.Object](mgr.GetCache(), namespaceMetadata(), r.namespaceEvents()))
+	if !r.opts.Namespaced && slices.ContainsFunc(r.routes.Kinds, func(k routing.Route) bool { return k.Cluster }) {
+		sources = append(sources, source.Kind[client.Object](mgr.GetCache(), routing.NamespaceMetadata(), r.namespaceEvents()))
 	}
 	for _, s := range sources {
 		if err := c.Watch(s); err != nil {
@@ -265,7 +266,7 @@ func (r *Reconciler) secretEvents() handler.EventHandler {
 
 // storeEvents lets the objects of a store go when it becomes ready or has changed: those that are
 // not in step, new ones first.
-func (r *Reconciler) storeEvents(k route) handler.EventHandler {
+func (r *Reconciler) storeEvents(k routing.Route) handler.EventHandler {
 	return handler.Funcs{
 		CreateFunc: func(ctx context.Context, e event.CreateEvent, _ requests) {
 			if !e.IsInInitialList {
@@ -279,21 +280,21 @@ func (r *Reconciler) storeEvents(k route) handler.EventHandler {
 				return
 			}
 			changed := was.GetGeneration() != is.GetGeneration() || was.GetUID() != is.GetUID()
-			if changed || (held(was) != nil && held(is) == nil) {
+			if changed || (routing.Held(was) != nil && routing.Held(is) == nil) {
 				r.release(ctx, k, client.ObjectKeyFromObject(is), everyone)
 			}
 			if changed && k.Cluster {
 				r.recheck(ctx, k, client.ObjectKeyFromObject(is))
 			}
 		},
-		DeleteFunc: func(_ context.Context, e event.DeleteEvent, _ requests) { r.rules.forget(e.Object.GetUID()) },
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, _ requests) { r.rules.Forget(e.Object.GetUID()) },
 	}
 }
 
 func everyone(*v1alpha1.ExternalSecret) bool { return true }
 
 // recheck has the objects that are in step look at whether the store still admits them.
-func (r *Reconciler) recheck(ctx context.Context, k route, s types.NamespacedName) {
+func (r *Reconciler) recheck(ctx context.Context, k routing.Route, s types.NamespacedName) {
 	for i, es := range r.users(ctx, k, s) {
 		if meta.IsStatusConditionTrue(es.Status.Conditions, v1alpha1.ConditionReady) {
 			r.enqueueAfter(client.ObjectKeyFromObject(es), queue.Low, time.Duration(i)*time.Millisecond)
@@ -302,9 +303,9 @@ func (r *Reconciler) recheck(ctx context.Context, k route, s types.NamespacedNam
 }
 
 // users returns the objects that refer to a store.
-func (r *Reconciler) users(ctx context.Context, k route, s types.NamespacedName) []*v1alpha1.ExternalSecret {
+func (r *Reconciler) users(ctx context.Context, k routing.Route, s types.NamespacedName) []*v1alpha1.ExternalSecret {
 	var list v1alpha1.ExternalSecretList
-	if err := r.cache.List(ctx, &list, client.MatchingFields{storeIndex: k.indexKey(s)}); err != nil {
+	if err := r.cache.List(ctx, &list, client.MatchingFields{storeIndex: k.IndexKey(s)}); err != nil {
 		return nil // Only a cache that is shutting down, or has no such index, fails.
 	}
 	var users []*v1alpha1.ExternalSecret
@@ -318,7 +319,7 @@ func (r *Reconciler) users(ctx context.Context, k route, s types.NamespacedName)
 
 // release lets those objects of a store go that are not in step and for which which is true, new ones
 // first.
-func (r *Reconciler) release(ctx context.Context, k route, s types.NamespacedName, which func(*v1alpha1.ExternalSecret) bool) {
+func (r *Reconciler) release(ctx context.Context, k routing.Route, s types.NamespacedName, which func(*v1alpha1.ExternalSecret) bool) {
 	var waiting []*v1alpha1.ExternalSecret
 	for _, es := range r.users(ctx, k, s) {
 		if !which(es) {

@@ -21,12 +21,12 @@ import (
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/connection"
+	"github.com/direct-secrets/direct-secrets/common/controller/routing"
 	"github.com/direct-secrets/direct-secrets/common/fetch"
 	"github.com/direct-secrets/direct-secrets/common/policy"
 	"github.com/direct-secrets/direct-secrets/common/queue"
 	"github.com/direct-secrets/direct-secrets/common/render"
 	"github.com/direct-secrets/direct-secrets/common/scope"
-	"github.com/direct-secrets/direct-secrets/common/store"
 	"github.com/direct-secrets/direct-secrets/common/target"
 	"github.com/direct-secrets/direct-secrets/common/watch"
 )
@@ -48,7 +48,7 @@ type Reconciler struct {
 	opts    Options
 
 	objects *objects
-	rules   rulebook
+	rules   routing.Rulebook
 	backoff workqueue.TypedRateLimiter[reconcile.Request]
 	// enqueueAfter adds an object with a priority to the queue.
 	enqueueAfter func(key types.NamespacedName, priority int, after time.Duration)
@@ -127,11 +127,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (res 
 // that somebody says so.
 func (r *Reconciler) mine(ctx context.Context, es *v1alpha1.ExternalSecret) (bool, error) {
 	ref := render.LeadingStore(es)
-	k, ok := r.routes.serves(ref)
+	k, ok := r.routes.Serves(ref)
 	if !ok || (k.Cluster && r.opts.Namespaced) {
 		return ok, nil
 	}
-	s, err := r.routes.find(ctx, k, *ref, es.Namespace)
+	s, err := r.routes.Find(ctx, k, *ref, es.Namespace)
 	if err != nil {
 		return false, errors.Wrap(err, "cannot read the store")
 	}
@@ -451,7 +451,7 @@ func (p *pass) urgency() (fetch.Urgency, int) {
 func (p *pass) stores(ctx context.Context) (map[v1alpha1.StoreRef]*fetch.Loader, *verdict, error) {
 	loaders := map[v1alpha1.StoreRef]*fetch.Loader{}
 	for _, ref := range p.plan.Stores() {
-		k, ok := p.routes.serves(&ref)
+		k, ok := p.routes.Serves(&ref)
 		if !ok {
 			v := stalled(v1alpha1.ReasonInvalidSpec, fmt.Sprintf("sourceRef: an ExternalSecret over several providers is not supported yet; %s is of another module than the first store", ref.Kind))
 			return nil, &v, nil
@@ -460,12 +460,12 @@ func (p *pass) stores(ctx context.Context) (map[v1alpha1.StoreRef]*fetch.Loader,
 			v := stalled(v1alpha1.ReasonForbidden, fmt.Sprintf("%s %q: this operator serves chosen namespaces only and may not read cluster Kinds; use the namespaced Kind", ref.Kind, ref.Name))
 			return nil, &v, nil
 		}
-		s, err := p.routes.find(ctx, k, ref, p.es.Namespace)
+		s, err := p.routes.Find(ctx, k, ref, p.es.Namespace)
 		if err != nil {
 			return nil, nil, errors.Wrap(err, "cannot read the store")
 		}
 		if s == nil {
-			v := failed(v1alpha1.ReasonStoreNotFound, fmt.Sprintf("%s %q does not exist; create it or correct the reference", ref.Kind, k.key(ref.Name, p.es.Namespace)))
+			v := failed(v1alpha1.ReasonStoreNotFound, fmt.Sprintf("%s %q does not exist; create it or correct the reference", ref.Kind, k.Key(ref.Name, p.es.Namespace)))
 			return nil, &v, nil
 		}
 		if class := s.StoreSpec().Controller; class != p.opts.ControllerClass {
@@ -475,30 +475,13 @@ func (p *pass) stores(ctx context.Context) (map[v1alpha1.StoreRef]*fetch.Loader,
 			v := stalled(v1alpha1.ReasonInvalidSpec, fmt.Sprintf("%s %q is of controller class %q, and the first store is of class %q; name stores of one class", ref.Kind, ref.Name, class, p.opts.ControllerClass))
 			return nil, &v, nil
 		}
-		if c := held(s); c != nil {
+		if c := routing.Held(s); c != nil {
 			v := failed(v1alpha1.ReasonStoreNotReady, fmt.Sprintf("%s %q is not ready: %s: %s", ref.Kind, ref.Name, c.Reason, c.Message))
 			return nil, &v, nil
 		}
-		beside := ""
-		if c, ok := s.(store.ClusterObject); ok && c.ClusterStoreSpec().AuthenticationScope == v1alpha1.ScopeManifestNamespace {
-			beside = p.es.Namespace
-		}
-		loaders[ref] = p.pool.Loader(k.Kind, s, beside)
+		loaders[ref] = p.pool.Loader(k.Kind, s, routing.Beside(s, p.es.Namespace))
 	}
 	return loaders, nil, nil
-}
-
-// held returns the condition for which a store holds its objects; nil if it does not. A status that
-// is absent or Unknown does not hold.
-func held(s store.Object) *metav1.Condition {
-	if s.StoreSpec().GatingPolicy == v1alpha1.GatingDisabled {
-		return nil
-	}
-	c := meta.FindStatusCondition(s.StoreStatus().Conditions, v1alpha1.ConditionReady)
-	if c == nil || c.Status != metav1.ConditionFalse {
-		return nil
-	}
-	return c
 }
 
 // succeed notes that the target is as the answer of the provider wants it, and plans the next

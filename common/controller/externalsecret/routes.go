@@ -1,97 +1,36 @@
 package externalsecret
 
 import (
-	"context"
-	"strings"
-
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
-	kerrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/controller/routing"
 	"github.com/direct-secrets/direct-secrets/common/render"
 	"github.com/direct-secrets/direct-secrets/common/store"
 )
 
-// routes knows which store Kinds this module serves.
-type routes struct {
-	reader client.Reader
-	kinds  []route
-}
-
-type route struct {
-	store.Kind
-	gvk schema.GroupVersionKind
-}
+// routes knows which stores an ExternalSecret refers to.
+type routes struct{ *routing.Routes }
 
 func newRoutes(reader client.Reader, scheme *runtime.Scheme, kinds []store.Kind) (*routes, error) {
-	r := &routes{reader: reader}
-	for _, k := range kinds {
-		gvk, err := apiutil.GVKForObject(k.New(), scheme)
-		if err != nil {
-			return nil, err
-		}
-		r.kinds = append(r.kinds, route{Kind: k, gvk: gvk})
-	}
-	return r, nil
-}
-
-// serves returns the Kind that a reference names; false if another module serves it. Only the group
-// of apiVersion counts, so that a promotion to v1 breaks no reference. Without one any Kind of the
-// project's groups matches.
-func (r *routes) serves(ref *v1alpha1.StoreRef) (route, bool) {
-	if ref == nil {
-		return route{}, false
-	}
-	for _, k := range r.kinds {
-		if k.gvk.Kind == ref.Kind && groupMatches(ref.APIVersion, k.gvk.Group) {
-			return k, true
-		}
-	}
-	return route{}, false
-}
-
-func groupMatches(apiVersion, group string) bool {
-	if apiVersion == "" {
-		return group == v1alpha1.Group || strings.HasSuffix(group, "."+v1alpha1.Group)
-	}
-	want, _, _ := strings.Cut(apiVersion, "/")
-	return want == group
+	r, err := routing.New(reader, scheme, kinds)
+	return &routes{r}, err
 }
 
 // claims reports whether this module is the one that reconciles an object.
 func (r *routes) claims(es *v1alpha1.ExternalSecret) bool {
-	_, ok := r.serves(render.LeadingStore(es))
+	_, ok := r.Serves(render.LeadingStore(es))
 	return ok
-}
-
-// find reads the store that a reference of an object in namespace names; nil if it does not exist.
-func (r *routes) find(ctx context.Context, k route, ref v1alpha1.StoreRef, namespace string) (store.Object, error) {
-	s := k.New()
-	err := r.reader.Get(ctx, k.key(ref.Name, namespace), s)
-	if kerrors.IsNotFound(err) {
-		return nil, nil
-	}
-	return s, err
-}
-
-func (k route) key(name, namespace string) types.NamespacedName {
-	if k.Cluster {
-		return types.NamespacedName{Name: name}
-	}
-	return types.NamespacedName{Namespace: namespace, Name: name}
 }
 
 // storeKeys returns the index values of an object: one for each store that it refers to.
 func (r *routes) storeKeys(es *v1alpha1.ExternalSecret) []string {
 	seen := map[string]bool{}
-	r.eachStore(es, func(k route, ref *v1alpha1.StoreRef) {
-		seen[k.indexKey(k.key(ref.Name, es.Namespace))] = true
+	r.eachStore(es, func(k routing.Route, ref *v1alpha1.StoreRef) {
+		seen[k.IndexKey(k.Key(ref.Name, es.Namespace))] = true
 	})
 	keys := make([]string, 0, len(seen))
 	for k := range seen {
@@ -102,14 +41,14 @@ func (r *routes) storeKeys(es *v1alpha1.ExternalSecret) []string {
 
 // usesCluster reports whether an object refers to a store of a cluster Kind.
 func (r *routes) usesCluster(es *v1alpha1.ExternalSecret) (uses bool) {
-	r.eachStore(es, func(k route, _ *v1alpha1.StoreRef) { uses = uses || k.Cluster })
+	r.eachStore(es, func(k routing.Route, _ *v1alpha1.StoreRef) { uses = uses || k.Cluster })
 	return uses
 }
 
 // eachStore calls f for every reference to a store that this module serves.
-func (r *routes) eachStore(es *v1alpha1.ExternalSecret, f func(route, *v1alpha1.StoreRef)) {
+func (r *routes) eachStore(es *v1alpha1.ExternalSecret, f func(routing.Route, *v1alpha1.StoreRef)) {
 	add := func(ref *v1alpha1.StoreRef) {
-		if k, ok := r.serves(ref); ok {
+		if k, ok := r.Serves(ref); ok {
 			f(k, ref)
 		}
 	}
@@ -125,8 +64,6 @@ func (r *routes) eachStore(es *v1alpha1.ExternalSecret, f func(route, *v1alpha1.
 		}
 	}
 }
-
-func (k route) indexKey(n types.NamespacedName) string { return k.gvk.Kind + "/" + n.String() }
 
 // Transform returns the transform of the informer: an object of another module keeps only what
 // routing needs.

@@ -4,16 +4,12 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
-	corev1 "k8s.io/api/core/v1"
-	kerrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/direct-secrets/direct-secrets/common/controller/texts"
 	"github.com/direct-secrets/direct-secrets/common/queue"
 	"github.com/direct-secrets/direct-secrets/common/render"
-	"github.com/direct-secrets/direct-secrets/common/watch"
 )
 
 // textOwner owns the watches of the ConfigMaps and Secrets in which an ExternalSecret keeps templates.
@@ -51,13 +47,11 @@ func (p *pass) follow() error {
 			next[ref] = s
 			continue
 		}
-		m := &metav1.PartialObjectMetadata{}
-		m.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(ref.Kind()))
-		err := p.client.Get(p.ctx, types.NamespacedName{Namespace: p.es.Namespace, Name: ref.Name}, m)
-		if client.IgnoreNotFound(err) != nil {
-			return errors.Wrapf(err, "cannot read %s %q, which holds templates", ref.Kind(), ref.Name)
+		version, err := texts.Version(p.ctx, p.client, p.es.Namespace, ref)
+		if err != nil {
+			return err
 		}
-		next[ref] = textState{version: m.ResourceVersion, told: states[ref].told, seen: states[ref].told}
+		next[ref] = textState{version: version, told: states[ref].told, seen: states[ref].told}
 	}
 	p.obj.setTexts(next)
 	for ref := range next {
@@ -69,12 +63,8 @@ func (p *pass) follow() error {
 }
 
 func (p *pass) watchText(owner textOwner, ref render.TextRef, version string) {
-	w := watch.ConfigMapRef(p.es.Namespace, ref.Name)
-	if ref.Secret {
-		w = watch.SecretRef(p.es.Namespace, ref.Name)
-	}
 	obj := p.obj
-	p.watches.Add(w, owner, version, func() {
+	p.watches.Add(texts.WatchRef(p.es.Namespace, ref), owner, version, func() {
 		obj.staleText(ref)
 		p.enqueue(types.NamespacedName(owner), queue.High)
 	})
@@ -82,37 +72,20 @@ func (p *pass) watchText(owner textOwner, ref render.TextRef, version string) {
 
 // texts reads the templates that are kept elsewhere; one that does not exist is left out.
 func (p *pass) texts() (render.Texts, error) {
-	texts := render.Texts{}
+	read := render.Texts{}
 	versions := map[render.TextRef]string{}
 	for _, ref := range p.plan.Texts {
-		key := types.NamespacedName{Namespace: p.es.Namespace, Name: ref.Name}
-		all, version := map[string]string{}, ""
-		var err error
-		if ref.Secret {
-			s := &corev1.Secret{}
-			err = p.client.Get(p.ctx, key, s)
-			for k, v := range s.Data {
-				all[k] = string(v)
-			}
-			version = s.ResourceVersion
-		} else {
-			c := &corev1.ConfigMap{}
-			err = p.client.Get(p.ctx, key, c)
-			maps.Copy(all, c.Data)
-			version = c.ResourceVersion
+		all, version, err := texts.Read(p.ctx, p.client, p.es.Namespace, ref)
+		if err != nil {
+			return nil, err
 		}
-		switch {
-		case kerrors.IsNotFound(err):
-			version = ""
-		case err != nil:
-			return nil, errors.Wrapf(err, "cannot read %s %q, which holds templates", ref.Kind(), ref.Name)
-		default:
-			texts[ref] = render.TextsUsed(p.es, ref, all)
+		if version != "" {
+			read[ref] = render.TextsUsed(p.es, ref, all)
 		}
 		versions[ref] = version
 	}
 	p.obj.sawTexts(versions)
-	return texts, nil
+	return read, nil
 }
 
 // metadata is the hash of all that lies outside of the spec and has the object refreshed.

@@ -272,8 +272,8 @@ func (p *pass) write(ctx context.Context, a *answer) (reconcile.Result, error) {
 // suspect has the stores of the plan validated, since one of them has refused a read.
 func (p *pass) suspect() {
 	for _, ref := range p.plan.Stores() {
-		if k, ok := p.routes.serves(&ref); ok {
-			p.opts.Suspect(k.Kind, k.key(ref.Name, p.es.Namespace))
+		if k, ok := p.routes.Serves(&ref); ok {
+			p.opts.Suspect(k.Kind, k.Key(ref.Name, p.es.Namespace))
 		}
 	}
 }
@@ -493,9 +493,9 @@ func (p *pass) desired(out render.Output) target.Desired {
 		d.Type = corev1.SecretTypeOpaque
 	}
 	for _, ref := range p.plan.Stores() {
-		if k, ok := p.routes.serves(&ref); ok {
-			n := k.key(ref.Name, p.es.Namespace)
-			d.Labels[target.StoreLabel(k.gvk.Group, k.gvk.Kind, n.Namespace, n.Name)] = "true"
+		if k, ok := p.routes.Serves(&ref); ok {
+			n := k.Key(ref.Name, p.es.Namespace)
+			d.Labels[target.StoreLabel(k.GVK.Group, k.GVK.Kind, n.Namespace, n.Name)] = "true"
 		}
 	}
 	if p.owns() {
