@@ -55,6 +55,9 @@ func Capabilities(c Client) []string {
 	if _, ok := c.(Checker); ok {
 		caps = append(caps, CapabilityCheck)
 	}
+	if _, ok := c.(Writer); ok {
+		caps = append(caps, CapabilityWrite)
+	}
 	return caps
 }
 
@@ -96,10 +99,7 @@ func GetBatch(ctx context.Context, kind string, c Client, refs []Ref) (results [
 
 // Get reads one secret.
 func Get(ctx context.Context, kind string, c Client, ref Ref) (Value, error) {
-	done := observe(kind, "Get")
-	v, err := guard("reading", func() (Value, error) { return c.Get(ctx, ref) })
-	done(err)
-	return v, err
+	return call(kind, "Get", "reading", func() (Value, error) { return c.Get(ctx, ref) })
 }
 
 // Find yields every secret that matches; errors.ErrUnsupported if the client cannot find.

@@ -55,6 +55,20 @@ func NewError(c Class, format string, args ...any) *Error {
 	return &Error{Class: c, Message: errors.Errorf(format, args...).Error()}
 }
 
+// Field says in which field of the spec an error of Credentials has its cause. The name of the field
+// takes the place of the word auth, with which those begin that cannot know it. The text of an error
+// that is none of this package is withheld.
+func Field(field string, err error) error {
+	var e *Error
+	switch {
+	case err == nil:
+		return nil
+	case !errors.As(err, &e) || e == nil:
+		return NewError(Unavailable, "%s: cannot be read", field)
+	}
+	return &Error{Class: e.Class, RetryAfter: e.RetryAfter, Message: field + ": " + strings.TrimPrefix(e.Message, "auth: ")}
+}
+
 // ClassOf returns the class of err: that of the first Error in its chain, else Unavailable. Of
 // several errors that were joined, NotFound is the weakest: it counts only if it is all there is.
 func ClassOf(err error) Class {

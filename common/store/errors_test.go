@@ -110,6 +110,28 @@ func TestRetryAfter(t *testing.T) {
 	}
 }
 
+func TestField(t *testing.T) {
+	const field = "spec.auth.secretRef"
+	cases := map[string]struct {
+		reason string
+		err    error
+		want   error
+	}{
+		"None":    {"No error is none.", nil, nil},
+		"Own":     {"The field takes the place of the word.", store.NewError(store.Invalid, "auth: no such Secret"), store.NewError(store.Invalid, field+": no such Secret")},
+		"Other":   {"Or stands before what does not begin so.", store.NewError(store.Invalid, "auth is not set"), store.NewError(store.Invalid, field+": auth is not set")},
+		"Wrapped": {"What others wrapped around it is withheld.", errors.Wrap(&store.Error{Class: store.Throttled, Message: "slow down", RetryAfter: time.Second}, secret), &store.Error{Class: store.Throttled, Message: field + ": slow down", RetryAfter: time.Second}},
+		"Unknown": {"So is the text of any other error.", errBoom, store.NewError(store.Unavailable, field+": cannot be read")},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, store.Field(field, tc.err)); diff != "" {
+				t.Errorf("%s\nField(...): -want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
 func TestSafe(t *testing.T) {
 	op := &net.OpError{Op: "dial", Net: "tcp", Err: errBoom}
 	cases := map[string]struct {

@@ -58,6 +58,9 @@ type Credentials interface {
 	// reference.
 	SecretValue(ctx context.Context, sel v1alpha1.SecretKeySelector) ([]byte, error)
 
+	// ConfigMapValue is SecretValue for what is no secret, such as the certificates of an authority.
+	ConfigMapValue(ctx context.Context, sel v1alpha1.ConfigMapKeySelector) ([]byte, error)
+
 	// ServiceAccountToken returns a fresh token of a ServiceAccount for the audiences given, or
 	// for those that the selector names.
 	ServiceAccountToken(ctx context.Context, sel v1alpha1.ServiceAccountSelector, audiences ...string) (string, error)

@@ -3,7 +3,6 @@ package fake
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -18,9 +17,12 @@ const defaultBatchSize = 20
 type Backend struct {
 	batchSize int
 	lacks     map[string]bool
+	features  store.Features
+	late      bool
 
 	mu       sync.Mutex
 	secrets  map[string]*secret
+	made     int            // secrets ever made
 	last     map[string]int // versions ever made up, by key; outlives a deletion
 	password string
 	faults   []*injected
@@ -32,6 +34,8 @@ type Backend struct {
 type secret struct {
 	versions []version // the last one is current
 	tags     map[string]string
+	mark     string
+	id       string
 }
 
 type version struct {
@@ -46,7 +50,8 @@ type Option func(*Backend)
 func BatchSize(n int) Option { return func(b *Backend) { b.batchSize = n } }
 
 // Without leaves out optional interfaces of the clients, by the capability that they stand for; for
-// example store.CapabilityBatch makes clients that do not implement store.Batcher.
+// example store.CapabilityBatch makes clients that do not implement store.Batcher. Clients without any of
+// the others do not write either.
 func Without(capabilities ...string) Option {
 	return func(b *Backend) {
 		for _, c := range capabilities {
@@ -65,6 +70,7 @@ func New(opts ...Option) *Backend {
 	b := &Backend{
 		batchSize: defaultBatchSize,
 		lacks:     map[string]bool{},
+		features:  store.Features{Exclusive: true, Guarded: true},
 		secrets:   map[string]*secret{},
 		last:      map[string]int{},
 		changed:   make(chan struct{}),
@@ -110,21 +116,7 @@ func (b *Backend) Put(key string, data []byte, opts ...PutOption) string {
 
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if p.version == "" {
-		b.last[key]++
-		p.version = fmt.Sprintf("v%d", b.last[key])
-	}
-	s := b.secrets[key]
-	if s == nil {
-		s = &secret{}
-		b.secrets[key] = s
-	}
-	s.versions = slices.DeleteFunc(s.versions, func(v version) bool { return v.name == p.version })
-	s.versions = append(s.versions, version{name: p.version, data: bytes.Clone(data)})
-	if p.tags != nil {
-		s.tags = p.tags
-	}
-	return p.version
+	return b.putLocked(key, data, p)
 }
 
 // Delete removes a secret with all its versions, if it exists.

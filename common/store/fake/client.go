@@ -23,6 +23,15 @@ type conn struct {
 func newClient(c *conn) store.Client {
 	r, b, f, ch := reader{c}, batcher{c}, finder{c}, checker{c}
 	lacks := c.b.lacks
+	if len(lacks) == 0 {
+		return struct {
+			reader
+			batcher
+			finder
+			checker
+			writer
+		}{r, b, f, ch, writer{c}}
+	}
 	switch [3]bool{!lacks[store.CapabilityBatch], !lacks[store.CapabilityFind], !lacks[store.CapabilityCheck]} {
 	case [3]bool{true, true, true}:
 		return struct {

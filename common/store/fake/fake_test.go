@@ -17,6 +17,8 @@ func TestConformance(t *testing.T) {
 		"SmallBatch": {"The suite copes with a batch that is smaller than what it asks for.", []fake.Option{fake.BatchSize(2)}},
 		"ReadOnly":   {"A client with Get alone conforms.", []fake.Option{fake.ReadOnly()}},
 		"NoBatch":    {"Find and Check do not need Batch.", []fake.Option{fake.Without(store.CapabilityBatch)}},
+		"Weak":       {"A Writer may promise nothing.", []fake.Option{fake.Weak()}},
+		"Late":       {"A Writer may find out afterwards what it has covered.", []fake.Option{fake.Late()}},
 		"OnlyBatch":  {"Batch needs neither Find nor Check.", []fake.Option{fake.Without(store.CapabilityFind, store.CapabilityCheck)}},
 	}
 	for name, tc := range cases {

@@ -35,5 +35,8 @@ func Harness(b *Backend) storetest.Harness {
 		// Another spelling than the default, so that the suite proves to use it.
 		Key:       func(name string) string { return "/fake/" + name },
 		NoVersion: "v0",
+		MaxWrite:  maxSize,
+		Metadata:  []string{`{"tags":{"team":"shop"}}`, `{"tags":{"team":"bank"}}`},
+		Without:   map[string]string{"transport": "a provider in memory has no network"},
 	}
 }

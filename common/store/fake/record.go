@@ -19,13 +19,17 @@ const (
 	CallFind     Call = "Find"
 	CallCheck    Call = "Check"
 	CallClose    Call = "Close"
+	CallObserve  Call = "Observe"
+	CallCreate   Call = "Create"
+	CallUpdate   Call = "Update"
+	CallDelete   Call = "Delete"
 )
 
 // A Record is a call that was made. It is written when the call begins, whatever becomes of it.
 type Record struct {
 	Call Call
 	Time time.Time
-	// Refs that Get and GetBatch were asked for.
+	// Refs that Get and GetBatch were asked for, and the secret of a write.
 	Refs []store.Ref
 	// Query that Find was asked for.
 	Query store.Query
@@ -64,6 +68,9 @@ func (b *Backend) ReadsOf(key string) int {
 	}
 	return n
 }
+
+// Writes returns how many calls changed something, or tried to.
+func (b *Backend) Writes() int { return b.Count(CallCreate, CallUpdate, CallDelete) }
 
 // Connects returns how many clients were asked for.
 func (b *Backend) Connects() int { return b.Count(CallConnect) }

@@ -33,6 +33,10 @@ func (c credentials) SecretValue(_ context.Context, sel common.SecretKeySelector
 	return []byte(p), nil
 }
 
+func (c credentials) ConfigMapValue(context.Context, common.ConfigMapKeySelector) ([]byte, error) {
+	return nil, errors.New("not asked for in these tests")
+}
+
 func (c credentials) ServiceAccountToken(context.Context, common.ServiceAccountSelector, ...string) (string, error) {
 	return "", errors.New("not asked for in these tests")
 }

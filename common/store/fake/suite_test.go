@@ -5,10 +5,14 @@ import (
 	"encoding/json"
 	"iter"
 	"maps"
+	"net/url"
+	"path"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 	"github.com/google/go-cmp/cmp"
@@ -81,6 +85,55 @@ func getting(f func(ref store.Ref, v store.Value, err error) (store.Value, error
 	}
 }
 
+// asking reads another key than was asked for, be it by Get or by GetBatch.
+func asking(other func(key string) string) func(good) broken {
+	return func(g good) broken {
+		return broken{
+			good: g,
+			get: func(ctx context.Context, ref store.Ref) (store.Value, error) {
+				key := ref.Key
+				ref.Key = other(key)
+				v, err := g.Get(ctx, ref)
+				v.Key = key
+				return v, err
+			},
+			batch: func(ctx context.Context, refs []store.Ref) []store.Result {
+				others := slices.Clone(refs)
+				for i := range others {
+					others[i].Key = other(others[i].Key)
+				}
+				results := g.GetBatch(ctx, others)
+				for i := range results {
+					results[i].Value.Key = refs[i].Key
+				}
+				return results
+			},
+		}
+	}
+}
+
+func cutAt(chars string) func(key string) string {
+	return func(key string) string {
+		if i := strings.IndexAny(key, chars); i >= 0 {
+			return key[:i]
+		}
+		return key
+	}
+}
+
+func keep(good func(rune) bool) func(key string) string {
+	return func(key string) string {
+		return strings.Map(func(r rune) rune {
+			if good(r) && r != utf8.RuneError {
+				return r
+			}
+			return -1
+		}, key)
+	}
+}
+
+func replaced(pairs ...string) func(key string) string { return strings.NewReplacer(pairs...).Replace }
+
 // batching breaks the answer to GetBatch.
 func batching(f func(refs []store.Ref, results []store.Result) []store.Result) func(good) broken {
 	return func(g good) broken {
@@ -135,7 +188,7 @@ var defects = map[string]defect{
 	"DeniedIsNotFound": {
 		reason: "A denied read that is reported as missing would delete keys.",
 		spoil:  getting(lost(store.Denied)),
-		want:   []string{"read/failure", "read/failure-of-missing", "read/failure-of-one", "read/wrong-credentials", "batch/mixed", "batch/failure"},
+		want:   []string{"read/failure", "read/failure-of-missing", "read/failure-of-one", "read/wrong-credentials", "batch/mixed", "batch/failure", "batch/wrong-credentials"},
 	},
 	"ThrottledIsNotFound": {
 		reason: "So would a throttled one.",
@@ -270,6 +323,76 @@ var defects = map[string]defect{
 		},
 		want: []string{"read/hang", "batch/hang", "find/hang", "check/hang"},
 	},
+	"KeyCleaned": {
+		reason: "A path that is cleaned may lead anywhere.",
+		spoil:  asking(path.Clean),
+		want:   []string{"names/dot", "names/dot-dot", "names/double-slash", "names/leading-slash", "names/trailing-slash"},
+	},
+	"KeyDecoded": {
+		reason: "A key that is put into a URL as it is will be decoded.",
+		spoil: asking(func(key string) string {
+			if k, err := url.PathUnescape(key); err == nil {
+				return k
+			}
+			return key
+		}),
+		want: []string{"names/encoded", "names/encoded-slash", "names/encoded-nul"},
+	},
+	"KeyCut": {
+		reason: "Such a key also ends at what ends a path.",
+		spoil:  asking(cutAt("?#;\x00")),
+		want:   []string{"names/query", "names/fragment", "names/parameter", "names/nul"},
+	},
+	"KeyWithoutSpace": {
+		reason: "White space that is dropped makes one secret of two.",
+		spoil:  asking(keep(func(r rune) bool { return !unicode.IsSpace(r) })),
+		want:   []string{"names/space", "names/space-before", "names/space-after", "names/newline"},
+	},
+	"KeyPrintable": {
+		reason: "So do other characters that are dropped.",
+		spoil:  asking(keep(unicode.IsPrint)),
+		want:   []string{"names/control", "names/not-utf8", "names/invisible", "names/newline"},
+	},
+	"KeyASCII": {
+		reason: "Letters of the world are no noise.",
+		spoil:  asking(keep(func(r rune) bool { return r < utf8.RuneSelf })),
+		want:   []string{"names/unicode", "names/full-width", "names/composed", "names/decomposed"},
+	},
+	"KeyNormalised": {
+		reason: "Unicode's normal forms make one key of several.",
+		spoil:  asking(replaced("ｖ", "v", "i\u0301", "\u00ed")),
+		want:   []string{"names/full-width", "names/decomposed", "names/composed"},
+	},
+	"KeyLowerCase": {
+		reason: "So does a case that is ignored.",
+		spoil:  asking(strings.ToLower),
+		want:   []string{"names/upper-case"},
+	},
+	"KeyForWindows": {
+		reason: "Backslashes are characters like any other.",
+		spoil:  asking(func(key string) string { return path.Clean(strings.ReplaceAll(key, `\`, "/")) }),
+		want:   []string{"names/backslash"},
+	},
+	"KeyIsPattern": {
+		reason: "A key names one secret.",
+		spoil:  asking(replaced("v*", "victim")),
+		want:   []string{"names/wildcard"},
+	},
+	"KeyShortened": {
+		reason: "A long key is not the beginning of it.",
+		spoil:  asking(func(key string) string { return key[:min(len(key), len("/fake/names-long/")+200)] }),
+		want:   []string{"names/long"},
+	},
+	"OddIsUnavailable": {
+		reason: "Who asks for a key that cannot be must learn that trying again is of no use.",
+		spoil: getting(func(ref store.Ref, v store.Value, err error) (store.Value, error) {
+			if strings.Contains(ref.Key, "%") {
+				return store.Value{}, store.NewError(store.Unavailable, "cannot ask for that")
+			}
+			return v, err
+		}),
+		want: []string{"names/encoded", "names/encoded-slash"},
+	},
 	"EntryDropped": {
 		reason: "Results stand for refs by their place.",
 		spoil:  batching(func(_ []store.Ref, results []store.Result) []store.Result { return results[1:] }),
@@ -320,7 +443,7 @@ var defects = map[string]defect{
 	"ShortListOnError": {
 		reason: "A list that ends without its error is taken for complete.",
 		spoil:  finding(asAsked, quiet),
-		want:   []string{"find/failure", "find/failure-midway", "find/dropped", "find/hang"},
+		want:   []string{"find/failure", "find/failure-midway", "find/dropped", "find/hang", "find/wrong-credentials"},
 	},
 	"GoesOnAfterError": {
 		reason: "What comes after an error may be taken for the rest of the list.",
@@ -539,7 +662,7 @@ func TestWithout(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.Without = map[string]string{"find/tags": "this provider has no tags", "read/version": "nor versions"}
+	h.Without = map[string]string{"find/tags": "this provider has no tags", "read/version": "nor versions", "transport": "nor a network"}
 	rest, err := storetest.Checks(t.Context(), h)
 	if err != nil {
 		t.Fatal(err)
@@ -564,6 +687,11 @@ func TestSuiteReadsHarness(t *testing.T) {
 			reason: "A misspelt exception must not go unnoticed.",
 			change: func(h *storetest.Harness) { h.Without = map[string]string{"find/tag": "no tags"} },
 			want:   `Harness.Without names "find/tag", which is no check`,
+		},
+		"UnknownGroup": {
+			reason: "So must one of a group.",
+			change: func(h *storetest.Harness) { h.Without = map[string]string{"network": "there is none"} },
+			want:   `Harness.Without names "network", which is no check`,
 		},
 		"NoConnection": {
 			reason: "Without a client there is nothing to check.",

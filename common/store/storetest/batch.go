@@ -244,17 +244,7 @@ func batchHang(ctx context.Context, e *env) error {
 		return err
 	}
 	refs = append(refs, store.Ref{Key: e.key("missing")})
-	b := e.client.(store.Batcher)
 	return e.givesUp(ctx, func(ctx context.Context) error {
-		results := b.GetBatch(ctx, refs)
-		if len(results) != len(refs) {
-			return store.NewError(store.Invalid, "%d results for %d refs", len(results), len(refs))
-		}
-		for _, r := range results {
-			if notAnswered(r.Err) != nil {
-				return r.Err
-			}
-		}
-		return results[0].Err
+		return worst(batchErrors(ctx, e.client, refs), notAnswered)
 	})
 }

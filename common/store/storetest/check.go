@@ -18,7 +18,9 @@ var checkChecks = []check{
 }
 
 var sharedChecks = []check{
-	{"read/wrong-credentials", store.CapabilityRead, "With wrong credentials nothing is known to be missing.", readWrongCredentials},
+	{"read/wrong-credentials", store.CapabilityRead, "With wrong credentials nothing is known to be missing.", wrongCredentials("Get")},
+	{"batch/wrong-credentials", store.CapabilityBatch, "Nor is it for any entry of a batch.", wrongCredentials("GetBatch")},
+	{"find/wrong-credentials", store.CapabilityFind, "A list that may not be seen is not empty.", wrongCredentials("Find")},
 	{"concurrent", store.CapabilityRead, "One client serves all workers at the same time. Run with -race.", concurrent},
 }
 
@@ -37,17 +39,27 @@ func checkDenied(ctx context.Context, e *env) error {
 	return e.denied(ctx, func(e *env) error { return hasClass(e.check(ctx), store.Denied) })
 }
 
-func readWrongCredentials(ctx context.Context, e *env) error {
-	key, err := e.put(ctx, "a")
-	if err != nil {
-		return err
+// wrongCredentials makes the calls of one name.
+func wrongCredentials(name string) func(context.Context, *env) error {
+	return func(ctx context.Context, e *env) error {
+		key, err := e.put(ctx, "a")
+		if err != nil {
+			return err
+		}
+		denied := func(err error) error { return hasClass(err, store.Denied) }
+		return e.denied(ctx, func(other *env) error {
+			var errs []error
+			for _, c := range other.calls(key, e.key("missing")) {
+				if c.name != name {
+					continue
+				}
+				for range 2 { // A client may learn something wrong from the first answer.
+					errs = append(errs, errors.Wrap(denied(worst(c.run(ctx), denied)), c.name))
+				}
+			}
+			return errors.Join(errs...)
+		})
 	}
-	return e.denied(ctx, func(e *env) error {
-		return errors.Join(
-			e.fails(ctx, store.Ref{Key: key}, store.Denied),
-			e.fails(ctx, store.Ref{Key: e.key("missing")}, store.Denied),
-		)
-	})
 }
 
 // denied runs f with a client that has wrong credentials. Connecting may be refused instead.
@@ -94,7 +106,7 @@ func concurrent(ctx context.Context, e *env) error {
 	for w := range workers {
 		g.Go(func() error {
 			for r := range rounds {
-				if err := e.everyCall(ctx, names, refs, (w+r)%len(refs)); err != nil {
+				if err := e.everyCall(ctx, "concurrent-", names, refs, (w+r)%len(refs)); err != nil {
 					return err
 				}
 			}
@@ -104,7 +116,8 @@ func concurrent(ctx context.Context, e *env) error {
 	return g.Wait()
 }
 
-func (e *env) everyCall(ctx context.Context, names []string, refs []store.Ref, i int) error {
+// everyCall reads the secret at place i among those whose names begin with stem, by every call.
+func (e *env) everyCall(ctx context.Context, stem string, names []string, refs []store.Ref, i int) error {
 	errs := []error{
 		e.wants(ctx, refs[i], value(names[i])),
 		e.fails(ctx, store.Ref{Key: e.key("missing")}, store.NotFound),
@@ -115,7 +128,7 @@ func (e *env) everyCall(ctx context.Context, names []string, refs []store.Ref, i
 			entry{ref: store.Ref{Key: e.key("missing")}, class: store.NotFound})...))
 	}
 	if _, ok := e.client.(store.Finder); ok {
-		errs = append(errs, e.finds(ctx, named("concurrent-"), names...))
+		errs = append(errs, e.finds(ctx, named(stem), names...))
 	}
 	if _, ok := e.client.(store.Checker); ok {
 		errs = append(errs, e.check(ctx))

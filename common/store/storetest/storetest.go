@@ -2,8 +2,13 @@
 // calls Run; what its clients can do is read from the interfaces that they implement:
 //
 //	func TestConformance(t *testing.T) {
-//		storetest.Run(t, storetest.Harness{Connect: …, Put: …, Delete: …, Inject: …})
+//		storetest.Run(t, storetest.Harness{Connect: …, ConnectTo: …, Put: …, Delete: …, Inject: …})
 //	}
+//
+// The harness brings the provider's server, real or emulated. Others the suite starts itself, on
+// loopback: those with bad certificates, which hang, cut answers, send elsewhere or talk nonsense, and a
+// proxy that makes answers of a newer version. A provider without a network says so in Without; one that
+// merely leaves ConnectTo out fails.
 //
 // The checks are functions that return an error, so that the suite itself is tested against broken
 // clients, in package fake.
@@ -12,6 +17,7 @@ package storetest
 import (
 	"context"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -58,11 +64,27 @@ type Harness struct {
 	// MaxSize is the largest value in bytes that the provider takes, if that is less than 60 KB.
 	MaxSize int
 
+	// MaxWrite is the largest value in bytes that a Writer takes.
+	MaxWrite int
+
+	// Metadata are two JSON objects of settings for a secret that differ in every field, in the terms of
+	// the Writer.
+	Metadata []string
+
 	// Patience is how long a call may go on after its context ended. Default: 5s.
 	Patience time.Duration
 
-	// Without holds names of checks that cannot be made, and why: because the provider has no such
-	// thing, or the harness cannot inject it. Run logs them.
+	// ConnectTo is Connect for a server at another URL, as the spec of a store would name it: plain
+	// http on loopback, or https. Where logins go to another server than reads, they go to the good
+	// one. A provider without a network names "transport" in Without.
+	ConnectTo func(ctx context.Context, url string) (store.Client, error)
+
+	// Server is the URL of the provider's server, without TLS. With ConnectTo the suite puts servers
+	// of its own before it.
+	Server string
+
+	// Without holds names of checks that cannot be made, or of groups of them, such as "transport";
+	// and why: because the provider has no such thing, or the harness cannot inject it. Run logs them.
 	Without map[string]string
 }
 
@@ -132,15 +154,15 @@ func Checks(ctx context.Context, h Harness) ([]Check, error) {
 		return nil, errors.Wrap(err, "cannot close a client")
 	}
 
-	all := slices.Concat(readChecks(h), batchChecks, findChecks, checkChecks, sharedChecks)
+	all := slices.Concat(readChecks(h), nameChecks, batchChecks, findChecks, checkChecks, sharedChecks, writeChecks, transportChecks)
 	for name := range h.Without {
-		if !slices.ContainsFunc(all, func(c check) bool { return c.name == name }) {
+		if !slices.ContainsFunc(all, func(c check) bool { return c.is(name) }) {
 			return nil, errors.Errorf("Harness.Without names %q, which is no check", name)
 		}
 	}
 	var checks []Check
 	for _, c := range all {
-		if _, out := h.Without[c.name]; out || !slices.Contains(caps, c.needs) {
+		if h.without(c) || !slices.Contains(caps, c.needs) {
 			continue
 		}
 		checks = append(checks, Check{Name: c.name, Reason: c.reason, Run: func(ctx context.Context) error {
@@ -148,6 +170,15 @@ func Checks(ctx context.Context, h Harness) ([]Check, error) {
 		}})
 	}
 	return checks, nil
+}
+
+func (h Harness) without(c check) bool {
+	for name := range h.Without {
+		if c.is(name) {
+			return true
+		}
+	}
+	return false
 }
 
 func (h Harness) complete() Harness {
@@ -173,6 +204,12 @@ type check struct {
 	needs  string // a capability
 	reason string
 	run    func(ctx context.Context, e *env) error
+}
+
+// is reports whether name is that of the check, or of its group: what stands before the slash.
+func (c check) is(name string) bool {
+	group, _, _ := strings.Cut(c.name, "/")
+	return name == c.name || name == group
 }
 
 // in runs the check with a client of its own, and removes the secrets that it put.
