@@ -38,8 +38,8 @@ type connection struct {
 	generation int64
 	asked      time.Time
 	loader     *fetch.Loader
-	// read holds the Secrets that it has looked up.
-	read map[types.NamespacedName]bool
+	// read holds the Secrets and ConfigMaps that it has looked up.
+	read map[watch.ObjectRef]bool
 }
 
 // NewPool returns an empty pool. changed is called when a credential of a store has changed, after
@@ -69,7 +69,7 @@ func (p *Pool) Loader(k store.Kind, s store.Object, beside string) *fetch.Loader
 	if !ok {
 		panic("a deep copy of a store is not a store")
 	}
-	c = &connection{generation: s.GetGeneration(), asked: now, read: map[types.NamespacedName]bool{}}
+	c = &connection{generation: s.GetGeneration(), asked: now, read: map[watch.ObjectRef]bool{}}
 	c.loader = fetch.NewLoader(k.GoName(), func(ctx context.Context) (store.Client, error) {
 		return k.Connect(ctx, s, p.credentials(k, s, beside, c))
 	}, p.opts)
@@ -106,22 +106,22 @@ func (p *Pool) credentials(k store.Kind, s store.Object, beside string, c *conne
 	if k.Cluster {
 		f.Namespace = beside
 	}
-	return credentials.NewReader(p.client, f, func(secret types.NamespacedName, resourceVersion string) {
-		p.watch(k, s, beside, c, secret, resourceVersion)
+	return credentials.NewReader(p.client, f, func(o watch.ObjectRef, resourceVersion string) {
+		p.watch(k, s, beside, c, o, resourceVersion)
 	})
 }
 
 // watch observes a credential for as long as the connection is in use. One that was dropped while it
-// was made has nobody who would end the watch. What counts is the first reading of a Secret: if a
+// was made has nobody who would end the watch. What counts is the first reading of an object: if a
 // second one, for another key, found it changed, the two do not belong together.
-func (p *Pool) watch(k store.Kind, s store.Object, beside string, c *connection, secret types.NamespacedName, resourceVersion string) {
+func (p *Pool) watch(k store.Kind, s store.Object, beside string, c *connection, o watch.ObjectRef, resourceVersion string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.open[s.GetUID()][beside] != c || c.read[secret] {
+	if p.open[s.GetUID()][beside] != c || c.read[o] {
 		return
 	}
-	c.read[secret] = true
-	p.watches.Add(watch.SecretRef(secret.Namespace, secret.Name), c, resourceVersion, func() {
+	c.read[o] = true
+	p.watches.Add(o, c, resourceVersion, func() {
 		p.mu.Lock()
 		current := p.open[s.GetUID()][beside] == c
 		if current {

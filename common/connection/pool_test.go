@@ -330,6 +330,51 @@ func TestReplaced(t *testing.T) {
 	}
 }
 
+// What a ConfigMap holds is watched as a Secret is, also beside a Secret of the same name.
+func TestConfigMap(t *testing.T) {
+	e := newEnv(t)
+	e.password("first")
+	e.backend.Put("a", []byte("1"))
+	kind := store.KindOf(store.ConnectorFunc[*fakev1.FakeStore](func(ctx context.Context, s *fakev1.FakeStore, c store.Credentials) (store.Client, error) {
+		if _, err := c.ConfigMapValue(ctx, v1alpha1.ConfigMapKeySelector{Name: "creds", Key: "ca"}); err != nil {
+			return nil, err
+		}
+		return e.server.ConnectFakeStore(ctx, s, c)
+	}))
+	loader := func() *fetch.Loader { return e.pool.Loader(kind, e.storeWithPassword(1), "") }
+	if _, err := e.asks(loader(), "a")(); store.ClassOf(err) != store.Invalid || !strings.Contains(err.Error(), "ConfigMap "+e.ns+"/creds does not exist") {
+		t.Fatalf("without the ConfigMap: %v", err)
+	}
+	m := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: e.ns, Name: "creds"}, Data: map[string]string{"ca": "first"}}
+	e.create(m)
+	e.wantChanged()
+	for _, change := range []func(){
+		func() {
+			m.Data["ca"] = "second"
+			if err := api.Update(e.ctx, m); err != nil {
+				t.Fatal(err)
+			}
+		},
+		func() { e.password("second") },
+		func() {
+			if err := api.Delete(e.ctx, m); err != nil {
+				t.Fatal(err)
+			}
+		},
+	} {
+		old := loader()
+		e.wantRead(old, "a", "1")
+		if n := e.watches.Len(); n != 2 {
+			t.Errorf("%d watches, want one of the ConfigMap and one of the Secret", n)
+		}
+		change()
+		e.wantChanged()
+		if loader() == old {
+			t.Error("the Loader is still the old one")
+		}
+	}
+}
+
 // The new client presents the new password.
 func TestNewCredentialIsUsed(t *testing.T) {
 	e := newEnv(t)

@@ -9,12 +9,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	kerrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/watch"
 )
 
 // Ambient says which stores without auth may use the operator's own cloud identity.
@@ -54,37 +54,55 @@ type Rules struct {
 type Reader struct {
 	client client.Client
 	fence  Fence
-	read   func(secret types.NamespacedName, resourceVersion string)
+	read   func(o watch.ObjectRef, resourceVersion string)
 }
 
-// NewReader returns a Reader that uses a live client. read is told of every Secret that the API
+// NewReader returns a Reader that uses a live client. read is told of every object that the API
 // server has shown, with an empty resourceVersion if it does not exist.
-func NewReader(c client.Client, f Fence, read func(types.NamespacedName, string)) *Reader {
+func NewReader(c client.Client, f Fence, read func(watch.ObjectRef, string)) *Reader {
 	return &Reader{client: c, fence: f, read: read}
 }
 
 // SecretValue implements store.Credentials.
 func (r *Reader) SecretValue(ctx context.Context, sel v1alpha1.SecretKeySelector) ([]byte, error) {
-	ns, err := r.namespace(sel.Namespace, "Secret", sel.Name)
+	s := &corev1.Secret{}
+	return r.value(ctx, sel, "Secret", watch.SecretRef, s, func() []byte { return s.Data[sel.Key] })
+}
+
+// ConfigMapValue implements store.Credentials.
+func (r *Reader) ConfigMapValue(ctx context.Context, sel v1alpha1.ConfigMapKeySelector) ([]byte, error) {
+	m := &corev1.ConfigMap{}
+	return r.value(ctx, v1alpha1.SecretKeySelector(sel), "ConfigMap", watch.ConfigMapRef, m, func() []byte {
+		if text, ok := m.Data[sel.Key]; ok {
+			return []byte(text)
+		}
+		return m.BinaryData[sel.Key]
+	})
+}
+
+// value reads the object that sel names into o, and returns what found finds in it. what and refTo are
+// those of its kind.
+func (r *Reader) value(ctx context.Context, sel v1alpha1.SecretKeySelector, what string, refTo func(namespace, name string) watch.ObjectRef, o client.Object, found func() []byte) ([]byte, error) {
+	ns, err := r.namespace(sel.Namespace, what, sel.Name)
 	if err != nil {
 		return nil, err
 	}
-	var s corev1.Secret
-	err = r.client.Get(ctx, types.NamespacedName{Namespace: ns, Name: sel.Name}, &s)
+	ref := refTo(ns, sel.Name)
+	err = r.client.Get(ctx, ref.NamespacedName, o)
 	if client.IgnoreNotFound(err) == nil {
-		r.read(types.NamespacedName{Namespace: ns, Name: sel.Name}, s.ResourceVersion)
+		r.read(ref, o.GetResourceVersion())
 	}
 	switch {
 	case kerrors.IsNotFound(err):
-		return nil, store.NewError(store.Invalid, "auth: Secret %s/%s does not exist; create it or correct the reference", ns, sel.Name)
+		return nil, store.NewError(store.Invalid, "auth: %s %s does not exist; create it or correct the reference", what, ref)
 	case kerrors.IsForbidden(err):
-		return nil, store.NewError(store.Denied, "auth: the operator may not read Secret %s/%s; grant it get, list and watch on secrets there", ns, sel.Name)
+		return nil, store.NewError(store.Denied, "auth: the operator may not read %s %s; grant it get, list and watch on %s there", what, ref, ref.Resource.Resource)
 	case err != nil:
-		return nil, store.NewError(store.Unavailable, "auth: cannot read Secret %s/%s: %s", ns, sel.Name, kerrors.ReasonForError(err))
+		return nil, store.NewError(store.Unavailable, "auth: cannot read %s %s: %s", what, ref, kerrors.ReasonForError(err))
 	}
-	v, ok := s.Data[sel.Key]
-	if !ok || len(v) == 0 {
-		return nil, store.NewError(store.Invalid, "auth: Secret %s/%s has no value under key %q; add it or correct the reference", ns, sel.Name, sel.Key)
+	v := found()
+	if len(v) == 0 {
+		return nil, store.NewError(store.Invalid, "auth: %s %s has no value under key %q; add it or correct the reference", what, ref, sel.Key)
 	}
 	return v, nil
 }

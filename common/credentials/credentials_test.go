@@ -14,7 +14,6 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/clientcmd"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -25,6 +24,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/controlplane"
 	"github.com/direct-secrets/direct-secrets/common/credentials"
 	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/watch"
 )
 
 var (
@@ -42,8 +42,8 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// env has a namespace "mine" with a Secret and a ServiceAccount, another one with the same, and a
-// client without rights.
+// env has a namespace "mine" with a Secret, a ConfigMap and a ServiceAccount, another one with the same,
+// and a client without rights.
 type env struct {
 	*testing.T
 	ctx          context.Context
@@ -61,6 +61,11 @@ func newEnv(t *testing.T) *env {
 		e.create(&corev1.Secret{
 			ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "creds"},
 			Data:       map[string][]byte{"password": []byte("of " + ns), "empty": {}},
+		})
+		e.create(&corev1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "creds"},
+			Data:       map[string]string{"password": "of " + ns, "empty": ""},
+			BinaryData: map[string][]byte{"binary": []byte("\xff of " + ns)},
 		})
 		e.create(&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "reader"}})
 	}
@@ -125,13 +130,15 @@ func (w want) compare(t *testing.T, reason, value string, err error) {
 	}
 }
 
-func TestSecretValue(t *testing.T) {
+// TestValue reads Secrets and ConfigMaps, to which the same rules apply.
+func TestValue(t *testing.T) {
 	cases := map[string]struct {
 		reason   string
 		cluster  bool
+		beside   bool
 		stranger bool
 		sel      func(e *env) v1alpha1.SecretKeySelector
-		want     func(e *env) want
+		want     func(e *env, what string) want
 		// read is what the watch is told, "" if nothing.
 		read func(e *env) string
 	}{
@@ -140,7 +147,7 @@ func TestSecretValue(t *testing.T) {
 			sel: func(*env) v1alpha1.SecretKeySelector {
 				return v1alpha1.SecretKeySelector{Name: "creds", Key: "password"}
 			},
-			want: func(e *env) want { return want{value: "of " + e.mine} },
+			want: func(e *env, _ string) want { return want{value: "of " + e.mine} },
 			read: func(e *env) string { return e.mine + "/creds present" },
 		},
 		"NamespacedNamesAnother": {
@@ -148,8 +155,8 @@ func TestSecretValue(t *testing.T) {
 			sel: func(e *env) v1alpha1.SecretKeySelector {
 				return v1alpha1.SecretKeySelector{Name: "creds", Key: "password", Namespace: e.others}
 			},
-			want: func(*env) want {
-				return want{class: store.Invalid, message: []string{"Secret creds", "must not name a namespace", "remove the namespace"}}
+			want: func(_ *env, what string) want {
+				return want{class: store.Invalid, message: []string{what + " creds", "must not name a namespace", "remove the namespace"}}
 			},
 		},
 		"NamespacedNamesItsOwn": {
@@ -157,14 +164,14 @@ func TestSecretValue(t *testing.T) {
 			sel: func(e *env) v1alpha1.SecretKeySelector {
 				return v1alpha1.SecretKeySelector{Name: "creds", Key: "password", Namespace: e.mine}
 			},
-			want: func(*env) want { return want{class: store.Invalid, message: []string{"remove the namespace"}} },
+			want: func(*env, string) want { return want{class: store.Invalid, message: []string{"remove the namespace"}} },
 		},
 		"Cluster": {
 			reason: "A cluster store reads where it says.", cluster: true,
 			sel: func(e *env) v1alpha1.SecretKeySelector {
 				return v1alpha1.SecretKeySelector{Name: "creds", Key: "password", Namespace: e.others}
 			},
-			want: func(e *env) want { return want{value: "of " + e.others} },
+			want: func(e *env, _ string) want { return want{value: "of " + e.others} },
 			read: func(e *env) string { return e.others + "/creds present" },
 		},
 		"ClusterNamesNone": {
@@ -172,32 +179,49 @@ func TestSecretValue(t *testing.T) {
 			sel: func(*env) v1alpha1.SecretKeySelector {
 				return v1alpha1.SecretKeySelector{Name: "creds", Key: "password"}
 			},
-			want: func(*env) want {
-				return want{class: store.Invalid, message: []string{"Secret creds", "needs a namespace"}}
+			want: func(_ *env, what string) want {
+				return want{class: store.Invalid, message: []string{what + " creds", "needs a namespace"}}
 			},
 		},
-		"MissingSecret": {
-			reason: "A Secret that does not exist is named, and awaited.",
+		"Manifest": {
+			reason: "With authenticationScope ManifestNamespace it reads beside what refers to it.", beside: true,
+			sel: func(*env) v1alpha1.SecretKeySelector {
+				return v1alpha1.SecretKeySelector{Name: "creds", Key: "password"}
+			},
+			want: func(e *env, _ string) want { return want{value: "of " + e.mine} },
+			read: func(e *env) string { return e.mine + "/creds present" },
+		},
+		"ManifestNamesAnother": {
+			reason: "And nowhere else.", beside: true,
+			sel: func(e *env) v1alpha1.SecretKeySelector {
+				return v1alpha1.SecretKeySelector{Name: "creds", Key: "password", Namespace: e.others}
+			},
+			want: func(_ *env, what string) want {
+				return want{class: store.Invalid, message: []string{what + " creds", "ManifestNamespace", "remove the namespace"}}
+			},
+		},
+		"Missing": {
+			reason: "An object that does not exist is named, and awaited.",
 			sel: func(*env) v1alpha1.SecretKeySelector {
 				return v1alpha1.SecretKeySelector{Name: "nope", Key: "password"}
 			},
-			want: func(e *env) want {
-				return want{class: store.Invalid, message: []string{"Secret " + e.mine + "/nope", "does not exist", "create it or correct the reference"}}
+			want: func(e *env, what string) want {
+				return want{class: store.Invalid, message: []string{what + " " + e.mine + "/nope", "does not exist", "create it or correct the reference"}}
 			},
 			read: func(e *env) string { return e.mine + "/nope absent" },
 		},
 		"MissingKey": {
 			reason: "So is a key.",
 			sel:    func(*env) v1alpha1.SecretKeySelector { return v1alpha1.SecretKeySelector{Name: "creds", Key: "nope"} },
-			want: func(e *env) want {
-				return want{class: store.Invalid, message: []string{"Secret " + e.mine + "/creds", `key "nope"`, "add it or correct the reference"}}
+			want: func(e *env, what string) want {
+				return want{class: store.Invalid, message: []string{what + " " + e.mine + "/creds", `key "nope"`, "add it or correct the reference"}}
 			},
 			read: func(e *env) string { return e.mine + "/creds present" },
 		},
 		"EmptyValue": {
 			reason: "No credential is empty.",
 			sel:    func(*env) v1alpha1.SecretKeySelector { return v1alpha1.SecretKeySelector{Name: "creds", Key: "empty"} },
-			want: func(*env) want {
+			want: func(*env, string) want {
 				return want{class: store.Invalid, message: []string{`no value under key "empty"`, "add it or correct the reference"}}
 			},
 			read: func(e *env) string { return e.mine + "/creds present" },
@@ -207,15 +231,15 @@ func TestSecretValue(t *testing.T) {
 			sel: func(*env) v1alpha1.SecretKeySelector {
 				return v1alpha1.SecretKeySelector{Name: "creds", Key: "password"}
 			},
-			want: func(e *env) want {
-				return want{class: store.Denied, message: []string{"may not read Secret " + e.mine + "/creds", "grant it"}}
+			want: func(e *env, what string) want {
+				return want{class: store.Denied, message: []string{"may not read " + what + " " + e.mine + "/creds", "grant it get, list and watch on " + strings.ToLower(what) + "s there"}}
 			},
 		},
 		"NoName": {
 			reason: "An empty name is a mistake in the spec, not a failure of the API server.",
 			sel:    func(*env) v1alpha1.SecretKeySelector { return v1alpha1.SecretKeySelector{Key: "password"} },
-			want: func(*env) want {
-				return want{class: store.Invalid, message: []string{`Secret name ""`, "correct the reference"}}
+			want: func(_ *env, what string) want {
+				return want{class: store.Invalid, message: []string{what + ` name ""`, "correct the reference"}}
 			},
 		},
 		"HostileName": {
@@ -223,8 +247,8 @@ func TestSecretValue(t *testing.T) {
 			sel: func(e *env) v1alpha1.SecretKeySelector {
 				return v1alpha1.SecretKeySelector{Name: "../../" + e.others + "/secrets/creds", Key: "password"}
 			},
-			want: func(*env) want {
-				return want{class: store.Invalid, message: []string{"Secret name", "correct the reference"}}
+			want: func(_ *env, what string) want {
+				return want{class: store.Invalid, message: []string{what + " name", "correct the reference"}}
 			},
 		},
 		"HostileNamespace": {
@@ -232,37 +256,62 @@ func TestSecretValue(t *testing.T) {
 			sel: func(*env) v1alpha1.SecretKeySelector {
 				return v1alpha1.SecretKeySelector{Name: "creds", Key: "password", Namespace: "a/../b"}
 			},
-			want: func(*env) want {
+			want: func(*env, string) want {
 				return want{class: store.Invalid, message: []string{"namespace", "correct the reference"}}
 			},
 		},
 	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			e := newEnv(t)
-			c := api
-			if tc.stranger {
-				c = e.stranger
-			}
-			var read []string
-			r := credentials.NewReader(c, e.fence(tc.cluster), func(n types.NamespacedName, version string) {
-				state := " absent"
-				if version != "" {
-					state = " present"
-				}
-				read = append(read, n.String()+state)
-			})
-			v, err := r.SecretValue(e.ctx, tc.sel(e))
-			tc.want(e).compare(t, tc.reason, string(v), err)
-			var wantRead []string
-			if tc.read != nil {
-				wantRead = []string{tc.read(e)}
-			}
-			if diff := cmp.Diff(wantRead, read); diff != "" {
-				t.Errorf("\n%s\nread: -want, +got:\n%s", tc.reason, diff)
-			}
-		})
+	kinds := map[string]struct {
+		resource string
+		value    func(context.Context, *credentials.Reader, v1alpha1.SecretKeySelector) ([]byte, error)
+	}{
+		"Secret": {"secrets", func(ctx context.Context, r *credentials.Reader, sel v1alpha1.SecretKeySelector) ([]byte, error) {
+			return r.SecretValue(ctx, sel)
+		}},
+		"ConfigMap": {"configmaps", func(ctx context.Context, r *credentials.Reader, sel v1alpha1.SecretKeySelector) ([]byte, error) {
+			return r.ConfigMapValue(ctx, v1alpha1.ConfigMapKeySelector(sel))
+		}},
 	}
+	for what, kind := range kinds {
+		for name, tc := range cases {
+			t.Run(what+"/"+name, func(t *testing.T) {
+				e := newEnv(t)
+				c := api
+				if tc.stranger {
+					c = e.stranger
+				}
+				fence := e.fence(tc.cluster)
+				if tc.beside {
+					fence = credentials.Fence{Cluster: true, Namespace: e.mine}
+				}
+				var read []string
+				r := credentials.NewReader(c, fence, func(o watch.ObjectRef, version string) {
+					state := " absent"
+					if version != "" {
+						state = " present"
+					}
+					read = append(read, o.Resource.Resource+" "+o.String()+state)
+				})
+				v, err := kind.value(e.ctx, r, tc.sel(e))
+				tc.want(e, what).compare(t, tc.reason, string(v), err)
+				var wantRead []string
+				if tc.read != nil {
+					wantRead = []string{kind.resource + " " + tc.read(e)}
+				}
+				if diff := cmp.Diff(wantRead, read); diff != "" {
+					t.Errorf("\n%s\nread: -want, +got:\n%s", tc.reason, diff)
+				}
+			})
+		}
+	}
+}
+
+// A ConfigMap holds text and bytes apart.
+func TestConfigMapBinary(t *testing.T) {
+	e := newEnv(t)
+	r := credentials.NewReader(api, e.fence(false), func(watch.ObjectRef, string) {})
+	v, err := r.ConfigMapValue(e.ctx, v1alpha1.ConfigMapKeySelector{Name: "creds", Key: "binary"})
+	want{value: "\xff of " + e.mine}.compare(t, "Bytes that are no text are a value, too.", string(v), err)
 }
 
 // An API server that fails is no defect of the store, and what it says may hold a credential.
@@ -280,8 +329,8 @@ func TestSecretValueUnavailable(t *testing.T) {
 			return errors.New("s3cret")
 		},
 	})
-	r := credentials.NewReader(broken, e.fence(false), func(n types.NamespacedName, _ string) {
-		t.Errorf("%s counts as read", n)
+	r := credentials.NewReader(broken, e.fence(false), func(o watch.ObjectRef, _ string) {
+		t.Errorf("%s counts as read", o)
 	})
 	_, err = r.SecretValue(e.ctx, v1alpha1.SecretKeySelector{Name: "creds", Key: "password"})
 	want{class: store.Unavailable, message: []string{"Secret " + e.mine + "/creds"}}.compare(t, "A Secret.", "", err)
@@ -409,8 +458,8 @@ func TestServiceAccountToken(t *testing.T) {
 			if tc.stranger {
 				c = e.stranger
 			}
-			r := credentials.NewReader(c, e.fence(tc.cluster), func(n types.NamespacedName, _ string) {
-				t.Errorf("Secret %s counts as read", n)
+			r := credentials.NewReader(c, e.fence(tc.cluster), func(o watch.ObjectRef, _ string) {
+				t.Errorf("%s counts as read", o)
 			})
 			token, err := r.ServiceAccountToken(e.ctx, tc.sel(e), tc.asked...)
 			if tc.want.class != "" {

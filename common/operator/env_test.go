@@ -48,7 +48,7 @@ func TestMain(m *testing.M) {
 		cluster, config = c, c.Config()
 		api, err = client.New(config, client.Options{Scheme: scheme})
 		return err
-	}, controlplane.WithCRDs(append(fakecrds.All(), crds.ExternalSecrets)...), controlplane.WithAuditLog())
+	}, controlplane.WithCRDs(append(fakecrds.All(), crds.All()...)...), controlplane.WithAuditLog())
 }
 
 // env is a namespace with an operator and a provider of its own, so that tests run in parallel.

@@ -33,7 +33,7 @@ type removal struct {
 
 func newRemoval(t *testing.T) *removal {
 	t.Helper()
-	c, err := controlplane.Start(t.Context(), controlplane.WithCRDs(append(fakecrds.All(), crds.ExternalSecrets)...))
+	c, err := controlplane.Start(t.Context(), controlplane.WithCRDs(append(fakecrds.All(), crds.All()...)...))
 	if err != nil {
 		t.Fatal(err)
 	}

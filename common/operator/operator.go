@@ -33,6 +33,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/connection"
 	"github.com/direct-secrets/direct-secrets/common/controller/externalsecret"
+	"github.com/direct-secrets/direct-secrets/common/controller/pushsecret"
 	"github.com/direct-secrets/direct-secrets/common/controller/storestatus"
 	"github.com/direct-secrets/direct-secrets/common/credentials"
 	"github.com/direct-secrets/direct-secrets/common/fetch"
@@ -262,6 +263,19 @@ func (o *Operator) setup(mgr manager.Manager) error {
 		Now:                  o.now,
 	}); err != nil {
 		return errors.Wrap(err, "cannot set up the ExternalSecret loop")
+	}
+	if err := pushsecret.Setup(mgr, live, pool, watches, pushsecret.Options{
+		Module:          o.group,
+		Kinds:           o.kinds,
+		Concurrency:     max(1, o.flags.Concurrency/4), // It never waits for a provider.
+		Suspect:         changed.Suspect,
+		ControllerClass: o.flags.ControllerClass,
+		Namespaced:      len(o.flags.namespaces()) > 0,
+		CallTimeout:     o.flags.ProviderTimeout,
+		Random:          o.random,
+		Now:             o.now,
+	}); err != nil {
+		return errors.Wrap(err, "cannot set up the PushSecret loop")
 	}
 	return probes(mgr)
 }

@@ -13,13 +13,17 @@ type subscription struct {
 	changed func()
 }
 
-// observer is the store that a reflector fills. It keeps one resourceVersion, and tells those who
-// know another.
+// observer is the store that a reflector fills. It keeps one resourceVersion, or those of many objects,
+// and tells those who know another.
 type observer struct {
 	cancel context.CancelFunc
+	// many is true where a selector matches any number of objects.
+	many bool
 
 	mu     sync.Mutex
 	synced bool
+	// versions are the resourceVersions by name.
+	versions map[string]string
 	// seen is the resourceVersion of the object, empty if it is absent.
 	seen string
 	// at is the resourceVersion of the event or list that showed it.
@@ -41,15 +45,6 @@ func (o *observer) unsubscribe(owner any) int {
 	defer o.mu.Unlock()
 	delete(o.subs, owner)
 	return len(o.subs)
-}
-
-func (o *observer) see(seen, at string) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.synced, o.seen, o.at = true, seen, at
-	for _, s := range o.subs {
-		o.tellLocked(s)
-	}
 }
 
 func (o *observer) tellLocked(s *subscription) {
@@ -76,7 +71,7 @@ func (o *observer) Update(obj any) error {
 	if err != nil {
 		return err
 	}
-	o.see(m.GetResourceVersion(), m.GetResourceVersion())
+	o.note(m.GetResourceVersion(), func() { o.versions[m.GetName()] = m.GetResourceVersion() })
 	return nil
 }
 
@@ -86,22 +81,44 @@ func (o *observer) Delete(obj any) error {
 	if err != nil {
 		return err
 	}
-	o.see("", m.GetResourceVersion())
+	o.note(m.GetResourceVersion(), func() { delete(o.versions, m.GetName()) })
 	return nil
 }
 
 // Replace implements cache.Store.
 func (o *observer) Replace(list []any, resourceVersion string) error {
-	if len(list) == 0 {
-		o.see("", resourceVersion)
-		return nil
+	versions := make(map[string]string, len(list))
+	for _, obj := range list {
+		m, err := meta.Accessor(obj)
+		if err != nil {
+			return err
+		}
+		versions[m.GetName()] = m.GetResourceVersion()
 	}
-	m, err := meta.Accessor(list[0])
-	if err != nil {
-		return err
-	}
-	o.see(m.GetResourceVersion(), resourceVersion)
+	o.note(resourceVersion, func() { o.versions = versions })
 	return nil
+}
+
+// note takes in what an event or a list of resourceVersion at has shown.
+func (o *observer) note(at string, change func()) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.versions == nil {
+		o.versions = map[string]string{}
+	}
+	change()
+	o.synced, o.at, o.seen = true, at, ""
+	if o.many {
+		o.seen = VersionOf(o.versions)
+	}
+	for _, version := range o.versions {
+		if !o.many {
+			o.seen = version
+		}
+	}
+	for _, s := range o.subs {
+		o.tellLocked(s)
+	}
 }
 
 // Resync implements cache.Store.

@@ -1,10 +1,15 @@
-// Package watch observes single objects that carry no label of ours, by name and as metadata only.
-// Watches are shared and counted: however many stores use one Secret, it is watched once. Each
+// Package watch observes objects that carry no label of ours, by name or by a selector and as metadata
+// only. Watches are shared and counted: however many stores use one Secret, it is watched once. Each
 // costs one reflector, so memory follows what is referred to and not the size of the cluster.
 package watch
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"slices"
 	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -17,10 +22,32 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// An ObjectRef names the object to observe.
+// An ObjectRef names the object to observe, or all in a namespace that a selector matches.
 type ObjectRef struct {
 	Resource schema.GroupVersionResource
 	types.NamespacedName
+	// Selector of labels, where there is no name.
+	Selector string
+}
+
+// SecretsRef names the Secrets of a namespace that a selector of labels matches. What is known of them is
+// their VersionOf.
+func SecretsRef(namespace, selector string) ObjectRef {
+	r := SecretRef(namespace, "")
+	r.Selector = selector
+	return r
+}
+
+// VersionOf stands for the resourceVersions of several objects, by their names; empty for none.
+func VersionOf(versions map[string]string) string {
+	if len(versions) == 0 {
+		return ""
+	}
+	h := sha256.New()
+	for _, name := range slices.Sorted(maps.Keys(versions)) {
+		fmt.Fprintf(h, "%s=%s\n", name, versions[name])
+	}
+	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
 // SecretRef names a Secret.
@@ -62,7 +89,7 @@ func (w *Watches) Add(ref ObjectRef, owner any, known string, changed func()) {
 	o := w.watches[ref]
 	if o == nil {
 		ctx, cancel := context.WithCancel(context.Background())
-		o = &observer{cancel: cancel, subs: map[any]*subscription{}}
+		o = &observer{cancel: cancel, many: ref.Name == "", subs: map[any]*subscription{}}
 		w.watches[ref] = o
 		go cache.NewReflectorWithOptions(w.listWatch(ref), &metav1.PartialObjectMetadata{}, o, cache.ReflectorOptions{
 			Name: "direct-secrets/" + ref.Resource.Resource,
@@ -91,15 +118,19 @@ func (w *Watches) Len() int {
 }
 
 func (w *Watches) listWatch(ref ObjectRef) *cache.ListWatch {
-	byName := fields.OneTermEqualSelector(metav1.ObjectNameField, ref.Name).String()
+	narrow := func(o *metav1.ListOptions) {
+		if o.LabelSelector = ref.Selector; ref.Name != "" {
+			o.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, ref.Name).String()
+		}
+	}
 	r := w.client.Resource(ref.Resource).Namespace(ref.Namespace)
 	return &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-			o.FieldSelector = byName
+			narrow(&o)
 			return r.List(ctx, o)
 		},
 		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (apiwatch.Interface, error) {
-			o.FieldSelector = byName
+			narrow(&o)
 			return r.Watch(ctx, o)
 		},
 	}

@@ -70,7 +70,7 @@ func Start(ctx context.Context, o Options) (s *Stack, err error) {
 	if s.dir, err = os.MkdirTemp("", "direct-secrets-"); err != nil {
 		return s, err
 	}
-	opts := []controlplane.Option{controlplane.WithCRDs(append(awscrds.All(), crds.ExternalSecrets)...)}
+	opts := []controlplane.Option{controlplane.WithCRDs(append(awscrds.All(), crds.All()...)...)}
 	if o.Audit {
 		opts = append(opts, controlplane.WithAuditLog())
 	}

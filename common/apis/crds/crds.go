@@ -8,3 +8,11 @@ import _ "embed"
 //
 //go:embed direct-secrets.io_externalsecrets.yaml
 var ExternalSecrets []byte
+
+// PushSecrets is the CustomResourceDefinition of PushSecret, as YAML.
+//
+//go:embed direct-secrets.io_pushsecrets.yaml
+var PushSecrets []byte
+
+// All returns every CustomResourceDefinition of this module.
+func All() [][]byte { return [][]byte{ExternalSecrets, PushSecrets} }

@@ -1,5 +1,5 @@
-// Package v1alpha1 holds the API of direct-secrets that belongs to no provider: ExternalSecret, and
-// the StoreSpec and StoreStatus that every store Kind embeds.
+// Package v1alpha1 holds the API of direct-secrets that belongs to no provider: ExternalSecret,
+// PushSecret, and the StoreSpec and StoreStatus that every store Kind embeds.
 //
 // No field has an API-server default: what is unset stays unset in the stored object, and the code
 // gives it its meaning. Tools that compare manifests with the cluster therefore see no drift.
@@ -22,7 +22,7 @@ var GroupVersion = schema.GroupVersion{Group: Group, Version: "v1alpha1"}
 
 // AddToScheme registers the types of this package with a scheme.
 func AddToScheme(s *runtime.Scheme) error {
-	s.AddKnownTypes(GroupVersion, &ExternalSecret{}, &ExternalSecretList{})
+	s.AddKnownTypes(GroupVersion, &ExternalSecret{}, &ExternalSecretList{}, &PushSecret{}, &PushSecretList{})
 	metav1.AddToGroupVersion(s, GroupVersion)
 	return nil
 }

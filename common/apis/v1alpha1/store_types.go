@@ -117,6 +117,9 @@ type SecretKeySelector struct {
 	Namespace string `json:"namespace,omitempty"`
 }
 
+// ConfigMapKeySelector names a key of a ConfigMap, by the rules for a Secret.
+type ConfigMapKeySelector SecretKeySelector
+
 // ServiceAccountSelector names a ServiceAccount whose token is sent to the provider.
 type ServiceAccountSelector struct {
 	// +kubebuilder:validation:MaxLength=253

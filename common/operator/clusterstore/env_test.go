@@ -48,7 +48,7 @@ func TestMain(m *testing.M) {
 		}
 		go run(c.Config())
 		return nil
-	}, controlplane.WithCRDs(append(fakecrds.All(), crds.ExternalSecrets)...))
+	}, controlplane.WithCRDs(append(fakecrds.All(), crds.All()...)...))
 }
 
 func run(cfg *rest.Config) {

@@ -59,15 +59,41 @@ func (s *Suite) Main(m controlplane.Runner, add func(*runtime.Scheme) error, kin
 		s.Cluster = c
 		s.API, err = client.New(c.Config(), client.Options{Scheme: scheme})
 		return err
-	}, controlplane.WithCRDs(append([][]byte{crds.ExternalSecrets}, kinds...)...))
+	}, controlplane.WithCRDs(append(crds.All(), kinds...)...))
 }
 
-// Create creates an object.
+// Create creates an object. It goes when the test ends, unless it is a namespace: those never go on a
+// control plane without their controller.
 func (s *Suite) Create(t testing.TB, o client.Object, opts ...client.CreateOption) {
 	t.Helper()
 	if err := s.API.Create(t.Context(), o, opts...); err != nil {
 		t.Fatalf("create %T %s: %s", o, o.GetName(), err)
 	}
+	if _, ok := o.(*corev1.Namespace); ok || len((&client.CreateOptions{}).ApplyOptions(opts).DryRun) > 0 {
+		return
+	}
+	t.Cleanup(func() {
+		if err := s.API.Delete(context.Background(), o); client.IgnoreNotFound(err) != nil {
+			t.Errorf("delete %T %s: %s", o, o.GetName(), err)
+		}
+	})
+}
+
+// Namespace creates a namespace.
+func (s *Suite) Namespace(t testing.TB, name string, labels map[string]string) {
+	t.Helper()
+	s.Create(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}})
+}
+
+// Secret creates a Secret, for example one that holds a credential.
+func (s *Suite) Secret(t testing.TB, namespace, name string, data map[string]string) *corev1.Secret {
+	t.Helper()
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Data: map[string][]byte{}}
+	for k, v := range data {
+		secret.Data[k] = []byte(v)
+	}
+	s.Create(t, secret)
+	return secret
 }
 
 // Grant makes the ClusterRoles of a manifest and binds them to a ServiceAccount, as which the
@@ -97,8 +123,18 @@ func (s *Suite) Grant(t testing.TB, namespace, name string, roles []byte) *rest.
 	return account
 }
 
-// Run runs an operator until the test ends.
-func Run(t testing.TB, o *operator.Operator) {
+// Start runs the operator of a module until the test ends, over the whole cluster. It has the rights of
+// a manifest and no others.
+func (s *Suite) Start(t testing.TB, name string, rights []byte, module func(...operator.Option) *operator.Operator) {
+	t.Helper()
+	account := s.Grant(t, name, name, rights)
+	run(t, module(operator.WithConfig(account), operator.WithFlags(func(f *operator.Flags) {
+		f.MetricsAddress, f.ProbeAddress, f.LeaderElectNamespace = "0", "0", name
+	})))
+}
+
+// run runs an operator until the test ends.
+func run(t testing.TB, o *operator.Operator) {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
@@ -129,8 +165,22 @@ func (s *Suite) Data(t testing.TB, namespace, name string) map[string]string {
 // example "True Valid".
 func (s *Suite) Ready(t testing.TB, o client.Object) string {
 	t.Helper()
+	c := s.condition(t, o)
+	return string(c.Status) + " " + c.Reason
+}
+
+// Says is Ready with the message of the condition behind it.
+func (s *Suite) Says(t testing.TB, o client.Object) string {
+	t.Helper()
+	c := s.condition(t, o)
+	return string(c.Status) + " " + c.Reason + " " + c.Message
+}
+
+// condition reads a store or an ExternalSecret and returns its Ready condition.
+func (s *Suite) condition(t testing.TB, o client.Object) metav1.Condition {
+	t.Helper()
 	if err := s.API.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
-		return err.Error()
+		t.Fatal(err)
 	}
 	var conditions []metav1.Condition
 	switch o := o.(type) {
@@ -139,11 +189,32 @@ func (s *Suite) Ready(t testing.TB, o client.Object) string {
 	case *v1alpha1.ExternalSecret:
 		conditions = o.Status.Conditions
 	}
-	c := meta.FindStatusCondition(conditions, v1alpha1.ConditionReady)
-	if c == nil {
-		return "no condition"
+	if c := meta.FindStatusCondition(conditions, v1alpha1.ConditionReady); c != nil {
+		return *c
 	}
-	return string(c.Status) + " " + c.Reason
+	return metav1.Condition{Reason: "no condition"}
+}
+
+// ExternalSecret returns one that keeps some properties of a remote secret, each under its own name.
+func ExternalSecret(namespace, name, kind, store, key string, properties ...string) *v1alpha1.ExternalSecret {
+	es := &v1alpha1.ExternalSecret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+		Spec:       v1alpha1.ExternalSecretSpec{StoreRef: &v1alpha1.StoreRef{Kind: kind, Name: store}},
+	}
+	for _, p := range properties {
+		es.Spec.Data = append(es.Spec.Data, v1alpha1.DataEntry{SecretKey: p, RemoteRef: v1alpha1.RemoteRef{Key: key, Property: p}})
+	}
+	return es
+}
+
+// over returns an ExternalSecret over a store.
+func (s *Suite) over(t testing.TB, o store.Object, namespace, name, key string, properties ...string) *v1alpha1.ExternalSecret {
+	t.Helper()
+	gvk, err := s.API.GroupVersionKindFor(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ExternalSecret(namespace, name, gvk.Kind, o.GetName(), key, properties...)
 }
 
 // Accepts checks that the API server takes an object, or where want is not empty, that it refuses it

@@ -1,0 +1,335 @@
+package v1alpha1
+
+import (
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// PushSecret writes values of a Secret to secret stores.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:shortName=ps,categories=direct-secrets
+// +kubebuilder:printcolumn:name="Source",type=string,JSONPath=`.spec.selector.secret.name`
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].message`
+type PushSecret struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec   PushSecretSpec   `json:"spec"`
+	Status PushSecretStatus `json:"status,omitempty"`
+}
+
+// PushSecretList is a list of PushSecrets.
+//
+// +kubebuilder:object:root=true
+type PushSecretList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+
+	Items []PushSecret `json:"items"`
+}
+
+// PushSecretSpec says what is written, and to which stores.
+type PushSecretSpec struct {
+	// The stores to write to. Each is written by itself: one that fails does not stop the others.
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=50
+	// +listType=atomic
+	StoreRefs []PushStoreRef `json:"storeRefs"`
+
+	// Touch nothing while true: no read, no write, no deletion.
+	// +optional
+	Suspend bool `json:"suspend,omitempty"`
+
+	// Time after which the stores are compared with the Secret again; a change of the Secret is pushed
+	// at once. Default 1h; 0: never.
+	// +optional
+	RefreshInterval Duration `json:"refreshInterval,omitempty"`
+
+	// Replace (the default): what differs is overwritten. IfNotExists: only what does not exist is
+	// written.
+	// +optional
+	UpdatePolicy PushUpdatePolicy `json:"updatePolicy,omitempty"`
+
+	// None (the default): nothing is ever deleted. Delete: what this object created goes when its entry is
+	// taken out of this spec, or with this object.
+	// +optional
+	DeletionPolicy PushDeletionPolicy `json:"deletionPolicy,omitempty"`
+
+	// Adopt (the default): remote secrets that exist are written, too. Refuse: only those that this object
+	// created.
+	// +optional
+	AdoptionPolicy PushAdoptionPolicy `json:"adoptionPolicy,omitempty"`
+
+	// Where the values come from.
+	Selector PushSelector `json:"selector"`
+
+	// Single values, each for one remote secret or a property of it.
+	// +optional
+	// +kubebuilder:validation:MaxItems=500
+	// +listType=atomic
+	Data []PushData `json:"data,omitempty"`
+
+	// Many values at once.
+	// +optional
+	// +kubebuilder:validation:MaxItems=50
+	// +listType=atomic
+	DataTo []PushDataTo `json:"dataTo,omitempty"`
+
+	// Shapes the values before they are pushed. Its metadata and type are not used.
+	// +optional
+	Template *Template `json:"template,omitempty"`
+}
+
+// PushStoreRef names a store, or all stores of a Kind that carry labels.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.name) != has(self.labelSelector)",message="set either name or labelSelector"
+type PushStoreRef struct {
+	// Only the group counts; a version may be written but is ignored. Unset: any Kind whose group
+	// ends in direct-secrets.io.
+	// +optional
+	// +kubebuilder:validation:MaxLength=320
+	APIVersion string `json:"apiVersion,omitempty"`
+
+	// For example AWSSecretsManager.
+	// +kubebuilder:validation:MaxLength=63
+	Kind string `json:"kind"`
+
+	// A namespaced Kind is looked up in the namespace of the object.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name,omitempty"`
+
+	// Labels of the stores.
+	// +optional
+	LabelSelector *metav1.LabelSelector `json:"labelSelector,omitempty"`
+}
+
+// PushUpdatePolicy says what happens to a remote value that exists.
+// +kubebuilder:validation:Enum="";Replace;IfNotExists
+type PushUpdatePolicy string
+
+// The update policies; unset means Replace.
+const (
+	UpdateReplace     PushUpdatePolicy = "Replace"
+	UpdateIfNotExists PushUpdatePolicy = "IfNotExists"
+)
+
+// PushDeletionPolicy says what happens to what an object created when it is not wanted any more.
+// +kubebuilder:validation:Enum="";None;Delete
+type PushDeletionPolicy string
+
+// The deletion policies of a PushSecret; unset means None.
+const (
+	PushDeletionNone   PushDeletionPolicy = "None"
+	PushDeletionDelete PushDeletionPolicy = "Delete"
+)
+
+// PushAdoptionPolicy says what happens to remote secrets that somebody else created.
+// +kubebuilder:validation:Enum="";Adopt;Refuse
+type PushAdoptionPolicy string
+
+// The adoption policies; unset means Adopt.
+const (
+	AdoptionAdopt  PushAdoptionPolicy = "Adopt"
+	AdoptionRefuse PushAdoptionPolicy = "Refuse"
+)
+
+// PushSelector says where the values come from; exactly one field is set.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.secret) != has(self.generatorRef)",message="set either secret or generatorRef"
+type PushSelector struct {
+	// +optional
+	Secret *PushSecretSelector `json:"secret,omitempty"`
+	// +optional
+	GeneratorRef *StoreRef `json:"generatorRef,omitempty"`
+}
+
+// PushSecretSelector names a Secret beside the object, or all that carry labels.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.name) != has(self.selector)",message="set either name or selector"
+type PushSecretSelector struct {
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name,omitempty"`
+
+	// Labels of the Secrets. Each is pushed by itself, so ${name} in remoteKey keeps them apart.
+	// +optional
+	Selector *metav1.LabelSelector `json:"selector,omitempty"`
+}
+
+// PushData pushes one value.
+type PushData struct {
+	Match PushMatch `json:"match"`
+
+	// Settings of the remote secret, in the provider's terms; see the page of its Kind.
+	// +optional
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:validation:Type=object
+	// +kubebuilder:pruning:PreserveUnknownFields
+	Metadata *apiextensionsv1.JSON `json:"metadata,omitempty"`
+
+	// ReverseUnicode: _Uxxxx_ in keys of the Secret stands for the character that it encodes.
+	// +optional
+	// +kubebuilder:validation:Enum="";None;ReverseUnicode
+	ConversionStrategy string `json:"conversionStrategy,omitempty"`
+}
+
+// PushMatch joins a key of the Secret to a remote secret.
+type PushMatch struct {
+	// Key of the Secret. Unset: all keys, as a JSON object.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	SecretKey string `json:"secretKey,omitempty"`
+
+	RemoteRef PushRemoteRef `json:"remoteRef"`
+}
+
+// PushRemoteRef names a remote secret, or a property of it.
+type PushRemoteRef struct {
+	// Key of the remote secret, as the provider spells it. ${namespace} and ${name} stand for those of the
+	// Secret that is pushed.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=2048
+	RemoteKey string `json:"remoteKey"`
+
+	// Path of the value inside a remote secret that holds JSON, for example db.password. Unset: the value
+	// is the whole secret.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	Property string `json:"property,omitempty"`
+}
+
+// PushDataTo pushes many keys of the Secret.
+type PushDataTo struct {
+	// The one store among storeRefs that this is for, by Kind and name. Unset: all.
+	// +optional
+	StoreRef *StoreRef `json:"storeRef,omitempty"`
+
+	// Which keys of the Secret. Unset: all.
+	// +optional
+	Match *PushKeyMatch `json:"match,omitempty"`
+
+	// Changes to the keys, one after another. What comes out is the remote key, or with remoteKey the
+	// property.
+	// +optional
+	// +kubebuilder:validation:MaxItems=50
+	// +listType=atomic
+	Rewrite []Rewrite `json:"rewrite,omitempty"`
+
+	// One remote secret that takes all keys, each as a property. Unset: each key is a remote secret.
+	// ${namespace} and ${name} stand for those of the Secret that is pushed.
+	// +optional
+	// +kubebuilder:validation:MaxLength=2048
+	RemoteKey string `json:"remoteKey,omitempty"`
+
+	// Settings of the remote secrets, in the provider's terms; see the page of its Kind.
+	// +optional
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:validation:Type=object
+	// +kubebuilder:pruning:PreserveUnknownFields
+	Metadata *apiextensionsv1.JSON `json:"metadata,omitempty"`
+
+	// ReverseUnicode: _Uxxxx_ in keys of the Secret stands for the character that it encodes.
+	// +optional
+	// +kubebuilder:validation:Enum="";None;ReverseUnicode
+	ConversionStrategy string `json:"conversionStrategy,omitempty"`
+}
+
+// PushKeyMatch selects keys of a Secret.
+type PushKeyMatch struct {
+	// Regular expression in RE2 syntax that matches any part of the key.
+	// +kubebuilder:validation:MaxLength=1024
+	RegExp string `json:"regexp"`
+}
+
+// PushSecretStatus is what the operators last saw and did. It never holds a value.
+type PushSecretStatus struct {
+	// Generation of the spec that the Ready condition describes.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// Each store that is written to. The module that serves a store writes its entry.
+	// +optional
+	// +listType=map
+	// +listMapKey=apiVersion
+	// +listMapKey=kind
+	// +listMapKey=name
+	Stores []PushStoreStatus `json:"stores,omitempty"`
+
+	// Ready is over all stores; the module of the first storeRef writes it.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// PushStoreStatus is the state of one store.
+type PushStoreStatus struct {
+	// Group and version of the store.
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	Name       string `json:"name"`
+
+	// Generation of the spec that this entry describes.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// Value of the annotation direct-secrets.io/refresh-requested-at that was last served.
+	// +optional
+	ObservedRefreshRequest string `json:"observedRefreshRequest,omitempty"`
+
+	// Which Secrets were pushed last, in which versions, as a hash.
+	// +optional
+	ObservedSource string `json:"observedSource,omitempty"`
+
+	// Time of the last success; at most ten minutes behind it.
+	// +optional
+	RefreshTime *metav1.Time `json:"refreshTime,omitempty"`
+
+	// Time at which the store is compared next.
+	// +optional
+	NextRefreshTime *metav1.Time `json:"nextRefreshTime,omitempty"`
+
+	// Remote secrets and properties that were pushed.
+	// +optional
+	// +listType=atomic
+	Entries []PushEntryStatus `json:"entries,omitempty"`
+
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// PushEntryStatus records one remote secret, or a property of it.
+type PushEntryStatus struct {
+	RemoteKey string `json:"remoteKey"`
+	// +optional
+	Property string `json:"property,omitempty"`
+	// The Secret that it came from.
+	// +optional
+	Source string `json:"source,omitempty"`
+	// Version of the remote secret that last was in step.
+	// +optional
+	Version string `json:"version,omitempty"`
+	// Tells the remote secret from another of the same name.
+	// +optional
+	ID string `json:"id,omitempty"`
+	// True if this object created it: only then is it ever deleted.
+	// +optional
+	Created bool `json:"created,omitempty"`
+}
+
+// ConditionSynced is the condition of one store of a PushSecret.
+const ConditionSynced = "Synced"
+
+// ReasonSecretAlreadyExists says that updatePolicy IfNotExists left a remote value alone. It counts as
+// ready.
+const ReasonSecretAlreadyExists = "SecretAlreadyExists"

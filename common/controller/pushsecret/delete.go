@@ -1,0 +1,148 @@
+package pushsecret
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
+	kerrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/controller/routing"
+	"github.com/direct-secrets/direct-secrets/common/store"
+)
+
+// patience is how long an object that is being deleted is held by a store that fails, where nobody could
+// mend it any more.
+const patience = 10 * time.Minute
+
+// finalize removes what was created for an object that is being deleted, and then lets it go.
+func (p *pass) finalize(ctx context.Context) error {
+	if !controllerutil.ContainsFinalizer(p.ps, p.finalizer()) {
+		return nil
+	}
+	if p.ps.Spec.DeletionPolicy != v1alpha1.PushDeletionDelete {
+		return p.setFinalizer(ctx, false) // None lets go, also now.
+	}
+	dests, err := p.remaining(ctx)
+	if err != nil {
+		return err
+	}
+	p.fold(dests)
+	p.obj.mu.Lock()
+	for i := range dests {
+		dests[i].broken = dests[i].broken || p.obj.store(idOf(dests[i].status)).broken
+	}
+	p.obj.mu.Unlock()
+	var stays []string
+	gone := false
+	for i := range dests {
+		d := &dests[i]
+		d.status.Entries = slices.DeleteFunc(d.status.Entries, func(e v1alpha1.PushEntryStatus) bool { return !e.Created })
+		if len(d.status.Entries) == 0 {
+			d.conclude(deleted, p.ps.Generation)
+		}
+		for _, e := range d.status.Entries {
+			stays = append(stays, d.name()+" "+place(e.RemoteKey, e.Property))
+		}
+		if len(d.status.Entries) > 0 {
+			gone = gone || d.store == nil || d.broken
+			if d.refusal != nil {
+				d.conclude(*d.refusal, p.ps.Generation)
+			}
+		}
+		p.stores = append(p.stores, d.status)
+	}
+	switch release, err := p.mayRelease(ctx, gone); {
+	case err != nil:
+		return err
+	case len(stays) == 0:
+		return p.setFinalizer(ctx, false)
+	case release:
+		p.tell("Released", "let go although it could not be removed: %s", strings.Join(stays, ", "))
+		return p.setFinalizer(ctx, false)
+	}
+	for i := range dests {
+		if d := &dests[i]; d.refusal == nil && len(d.status.Entries) > 0 {
+			p.remove(ctx, d)
+		}
+	}
+	p.again(holdInterval)
+	return p.conclude(ctx, &verdict{status: "False", reason: v1alpha1.ReasonSecretSyncedError, message: "being deleted; what it created has to be removed first: " +
+		strings.Join(stays, ", ") + "; set spec.deletionPolicy: None to let it go and leave that behind"})
+}
+
+// holdInterval is how often an object that is being deleted is looked at.
+const holdInterval = 15 * time.Second
+
+var deleted = verdict{"True", v1alpha1.ReasonSecretDeleted, "what was created is removed"}
+
+// remaining returns the stores in which something was created for the object.
+func (p *pass) remaining(ctx context.Context) ([]destination, error) {
+	var dests []destination
+	for _, s := range p.known() {
+		k, ok := p.routes.Serves(&v1alpha1.StoreRef{APIVersion: s.APIVersion, Kind: s.Kind, Name: s.Name})
+		if !ok {
+			continue
+		}
+		d, err := p.destination(ctx, k, s.Name)
+		if err != nil {
+			return nil, err
+		}
+		if d != nil {
+			dests = append(dests, *d)
+		}
+	}
+	return dests, nil
+}
+
+// remove has all that was created in a store removed from it.
+func (p *pass) remove(ctx context.Context, d *destination) {
+	a := attempt{generation: p.ps.Generation, request: "delete"}
+	p.obj.mu.Lock()
+	s := p.obj.store(idOf(d.status))
+	if a != s.attempt {
+		s.attempt, s.failures, s.until = a, 0, time.Time{}
+	}
+	wait, running := s.until.Sub(p.now), s.running
+	p.obj.mu.Unlock()
+	switch {
+	case running:
+		return
+	case wait > 0:
+		p.again(wait)
+		return
+	}
+	var jobs []job
+	for _, e := range d.status.Entries {
+		i := slices.IndexFunc(jobs, func(j job) bool { return j.target.Key == e.RemoteKey })
+		if i < 0 {
+			jobs = append(jobs, job{target: store.Target{Key: e.RemoteKey}})
+			i = len(jobs) - 1
+		}
+		jobs[i].known = append(jobs[i].known, e)
+	}
+	p.launch(ctx, d, jobs, a)
+}
+
+// mayRelease reports whether an object may go although something of it stays behind: where its namespace
+// terminates nobody can mend a store or credentials that are gone, and a failure is held against it for a
+// while only.
+func (p *pass) mayRelease(ctx context.Context, gone bool) (bool, error) {
+	late := p.now.Sub(p.ps.DeletionTimestamp.Time) >= patience
+	ns := routing.NamespaceMetadata()
+	err := p.client.Get(ctx, types.NamespacedName{Name: p.ps.Namespace}, ns)
+	switch {
+	case kerrors.IsForbidden(err): // It may be the namespace that goes.
+		return late, nil
+	case err != nil && !kerrors.IsNotFound(err):
+		return false, errors.Wrap(err, "cannot read the namespace")
+	case err != nil || ns.DeletionTimestamp != nil:
+		return gone || late, nil
+	}
+	return gone && late, nil
+}

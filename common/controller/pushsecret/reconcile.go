@@ -1,0 +1,295 @@
+package pushsecret
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/connection"
+	"github.com/direct-secrets/direct-secrets/common/controller/routing"
+	"github.com/direct-secrets/direct-secrets/common/policy"
+	"github.com/direct-secrets/direct-secrets/common/push"
+	"github.com/direct-secrets/direct-secrets/common/queue"
+	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/watch"
+)
+
+// The wait after a failure doubles from the first to the last.
+const firstBackoff, lastBackoff = time.Second, 2 * time.Minute
+
+// Reconciler keeps the stores of this module in step with the Secrets that PushSecrets name. Workers
+// never wait for a provider: what is pushed to a store runs by itself and brings the object back.
+type Reconciler struct {
+	// client is live, cache is not.
+	client  client.Client
+	cache   client.Reader
+	events  events.EventRecorder
+	log     logr.Logger
+	pool    *connection.Pool
+	watches *watch.Watches
+	routes  *routing.Routes
+	rules   routing.Rulebook
+	lanes   *lanes
+	opts    Options
+	// enqueueAfter adds an object with a priority to the queue.
+	enqueueAfter func(key types.NamespacedName, priority int, after time.Duration)
+
+	mu      sync.Mutex
+	objects map[types.NamespacedName]*object
+}
+
+// pass is one look at one object.
+type pass struct {
+	*Reconciler
+	ps   *v1alpha1.PushSecret
+	key  types.NamespacedName
+	obj  *object
+	plan *push.Plan
+	now  time.Time
+	// stores are the entries of the status that this module writes, as they shall be.
+	stores []v1alpha1.PushStoreStatus
+	// wait is the time until something is to be looked at again; 0 for never.
+	wait time.Duration
+}
+
+// Reconcile looks at one object.
+func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	ps := &v1alpha1.PushSecret{}
+	if err := r.cache.Get(ctx, req.NamespacedName, ps); err != nil {
+		r.forget(req.NamespacedName)
+		return reconcile.Result{}, errors.Wrap(client.IgnoreNotFound(err), "cannot read the PushSecret")
+	}
+	if !r.concerns(ps) {
+		r.forget(req.NamespacedName)
+		return reconcile.Result{}, nil
+	}
+	p := &pass{Reconciler: r, ps: ps, key: req.NamespacedName, obj: r.object(req.NamespacedName, ps.UID), now: r.opts.Now()}
+	if err := p.run(ctx); err != nil {
+		return reconcile.Result{}, err
+	}
+	if p.wait <= 0 {
+		return reconcile.Result{}, nil
+	}
+	low := queue.Low
+	return reconcile.Result{RequeueAfter: max(p.wait, time.Millisecond), Priority: &low}, nil
+}
+
+func (p *pass) run(ctx context.Context) error {
+	if p.ps.DeletionTimestamp != nil {
+		return p.finalize(ctx)
+	}
+	if p.ps.Spec.Suspend {
+		return p.conclude(ctx, &verdict{reason: v1alpha1.ReasonSuspended, message: "spec.suspend is true: nothing is read or written"})
+	}
+	plan, err := push.NewPlan(&p.ps.Spec)
+	if err != nil {
+		p.stores = p.known()
+		return p.conclude(ctx, &verdict{status: metav1.ConditionFalse, reason: v1alpha1.ReasonInvalidSpec, message: err.Error()})
+	}
+	p.plan = plan
+	if err := p.hold(ctx); err != nil {
+		return err
+	}
+	dests, err := p.destinations(ctx)
+	if err != nil {
+		return err
+	}
+	p.fold(dests)
+	if err := p.push(ctx, dests); err != nil {
+		return err
+	}
+	for i := range dests {
+		p.stores = append(p.stores, dests[i].status)
+	}
+	return p.conclude(ctx, nil)
+}
+
+// hold puts this module's finalizer on an object before anything is created for it that goes with it, and
+// takes it off one that creates nothing of that kind any more.
+func (p *pass) hold(ctx context.Context) error {
+	wants := p.ps.Spec.DeletionPolicy == v1alpha1.PushDeletionDelete && p.serves(p.ps)
+	if wants == controllerutil.ContainsFinalizer(p.ps, p.finalizer()) {
+		return nil
+	}
+	return p.setFinalizer(ctx, wants)
+}
+
+func (p *pass) setFinalizer(ctx context.Context, on bool) error {
+	next := p.ps.DeepCopy()
+	if on {
+		controllerutil.AddFinalizer(next, p.finalizer())
+	} else {
+		controllerutil.RemoveFinalizer(next, p.finalizer())
+	}
+	err := p.client.Patch(ctx, next, client.MergeFromWithOptions(p.ps, client.MergeFromWithOptimisticLock{}))
+	if err == nil {
+		p.ps.Finalizers, p.ps.ResourceVersion = next.Finalizers, next.ResourceVersion
+	}
+	return errors.Wrap(client.IgnoreNotFound(err), "cannot write the finalizer")
+}
+
+// fold takes in what has come of the pushes that have ended.
+func (p *pass) fold(dests []destination) {
+	p.obj.mu.Lock()
+	defer p.obj.mu.Unlock()
+	for i := range dests {
+		d := &dests[i]
+		s := p.obj.store(idOf(d.status))
+		if s.result == nil {
+			continue
+		}
+		res := s.result
+		s.result = nil
+		d.status.Entries = res.entries
+		for _, e := range res.left {
+			p.tell("LeftBehind", "%s: %s stays, because somebody else has changed it since this object created it", d.name(), place(e.RemoteKey, e.Property))
+		}
+		if s.broken = res.err != nil && store.ClassOf(res.err) == store.Invalid; res.err != nil {
+			s.failures++
+			s.until = p.now.Add(max(backoff(s.failures, p.opts.Random()), store.RetryAfter(res.err)))
+			d.conclude(failure(d.name(), res.err), p.ps.Generation)
+			if store.ClassOf(res.err) == store.Denied {
+				p.opts.Suspect(d.route.Kind, d.key(p.ps.Namespace))
+			}
+			continue
+		}
+		s.failures, s.until, s.next = 0, time.Time{}, time.Time{}
+		if p.plan != nil && p.plan.Interval > 0 {
+			s.next = res.at.Add(policy.Jitter(p.plan.Interval, p.opts.Random()))
+		}
+		before := d.status.DeepCopy()
+		d.status.ObservedGeneration, d.status.ObservedRefreshRequest, d.status.ObservedSource = res.generation, res.request, res.source
+		d.conclude(success(res), p.ps.Generation)
+		refreshed(&d.status, before, res, s.next)
+	}
+}
+
+func backoff(failures int, random float64) time.Duration {
+	return policy.Jitter(min(firstBackoff<<min(failures-1, 10), lastBackoff), random)
+}
+
+// push starts what is due.
+func (p *pass) push(ctx context.Context, dests []destination) error {
+	seen, err := p.versions(ctx)
+	if err != nil {
+		return err
+	}
+	var due []*destination
+	for i := range dests {
+		if d := &dests[i]; d.refusal != nil {
+			d.conclude(*d.refusal, p.ps.Generation)
+		} else if p.due(d, seen.hash) {
+			due = append(due, d)
+		}
+	}
+	if len(due) == 0 {
+		return nil
+	}
+	sources, hash, err := p.read(ctx, seen)
+	if err != nil {
+		var known *store.Error
+		if !errors.As(err, &known) {
+			return err
+		}
+		for _, d := range due {
+			d.conclude(failure("", known), p.ps.Generation) // Its Secret brings the object back.
+		}
+		p.again(lastBackoff)
+		return nil
+	}
+	for _, d := range due {
+		p.start(ctx, d, sources, hash)
+	}
+	return nil
+}
+
+// due reports whether a store is to be compared now. It notes when to look again.
+func (p *pass) due(d *destination, source string) bool {
+	p.obj.mu.Lock()
+	defer p.obj.mu.Unlock()
+	s := p.obj.store(idOf(d.status))
+	request := p.ps.Annotations[v1alpha1.RefreshRequestAnnotation]
+	a := attempt{p.ps.Generation, request, source}
+	if a != s.attempt {
+		s.attempt, s.failures, s.until = a, 0, time.Time{}
+	}
+	switch wait := s.until.Sub(p.now); {
+	case s.running:
+		return false
+	case wait > 0:
+		p.again(wait)
+		return false
+	case d.status.ObservedGeneration != p.ps.Generation, d.status.ObservedRefreshRequest != request,
+		d.status.ObservedSource != source, !d.synced():
+		return true
+	case p.plan.Interval == 0:
+		return false
+	}
+	if s.next.IsZero() {
+		s.next = policy.Spread(p.now, p.plan.Interval, p.opts.Random())
+		if n := d.status.NextRefreshTime; n != nil && n.After(p.now) {
+			s.next = n.Time
+		}
+	}
+	if wait := s.next.Sub(p.now); wait > 0 {
+		p.again(wait)
+		return false
+	}
+	return true
+}
+
+// again has the object looked at after a time, or earlier.
+func (p *pass) again(wait time.Duration) {
+	if p.wait == 0 || wait < p.wait {
+		p.wait = wait
+	}
+}
+
+// known returns the entries of the status that this module writes.
+func (p *pass) known() []v1alpha1.PushStoreStatus {
+	var out []v1alpha1.PushStoreStatus
+	for _, s := range p.latest() {
+		if p.ours(s) {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// latest returns all entries of the status: those of this module as they were written last, which the
+// cache may not show yet.
+func (p *pass) latest() []v1alpha1.PushStoreStatus {
+	p.obj.mu.Lock()
+	defer p.obj.mu.Unlock()
+	out := p.foreign(p.ps)
+	if p.obj.written {
+		for _, s := range p.obj.wrote {
+			out = append(out, *s.DeepCopy())
+		}
+		return out
+	}
+	for _, s := range p.ps.Status.Stores {
+		if p.ours(s) {
+			out = append(out, *s.DeepCopy())
+		}
+	}
+	return out
+}
+
+// tell makes an Event. In a namespace that terminates there are none, so it is logged, too.
+func (p *pass) tell(reason, format string, args ...any) {
+	p.log.Info(fmt.Sprintf(format, args...), "reason", reason, "PushSecret", p.key.String())
+	p.events.Eventf(p.ps, nil, corev1.EventTypeWarning, reason, "Push", format, args...)
+}

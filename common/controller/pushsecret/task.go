@@ -1,0 +1,239 @@
+package pushsecret
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/controller/routing"
+	"github.com/direct-secrets/direct-secrets/common/fetch"
+	"github.com/direct-secrets/direct-secrets/common/push"
+	"github.com/direct-secrets/direct-secrets/common/queue"
+	"github.com/direct-secrets/direct-secrets/common/store"
+)
+
+// attempt is what a push rests on: a failure is no reason to wait once any of it has changed.
+type attempt struct {
+	generation      int64
+	request, source string
+}
+
+// job is what is to be done to one remote secret.
+type job struct {
+	target store.Target
+	want   []push.Value
+	// known are the entries of the status that the decision goes by; kept stay as they are.
+	known, kept []v1alpha1.PushEntryStatus
+}
+
+// result is what has come of a push to one store.
+type result struct {
+	attempt
+	at      time.Time
+	entries []v1alpha1.PushEntryStatus
+	exists  []string
+	left    []v1alpha1.PushEntryStatus
+	wrote   bool
+	err     error
+}
+
+// start pushes to one store, beside this pass. The object comes back when it has ended.
+func (p *pass) start(ctx context.Context, d *destination, sources []pushed, hash string) {
+	jobs, err := p.jobs(d, sources)
+	if err != nil {
+		d.conclude(failure(d.name(), err), p.ps.Generation)
+		p.again(lastBackoff)
+		return
+	}
+	p.launch(ctx, d, jobs, attempt{p.ps.Generation, p.ps.Annotations[v1alpha1.RefreshRequestAnnotation], hash})
+}
+
+// jobs returns what the spec wants of a store, and what is to be removed from it. An error means that
+// nothing may be pushed.
+func (p *pass) jobs(d *destination, sources []pushed) ([]job, error) {
+	var plain []push.Source
+	for _, s := range sources {
+		if s.labels[d.label(p.ps.Namespace)] != "" {
+			return nil, store.NewError(store.Invalid, "Secret %q came from this store, and pushing it back would go round in circles; push another Secret, or to another store", s.Name)
+		}
+		plain = append(plain, s.Source)
+	}
+	remotes, err := p.plan.Desire(d.ref(), plain)
+	if err != nil {
+		return nil, err
+	}
+	var jobs []job
+	for _, r := range remotes {
+		if d.grant != nil {
+			if err := d.grant.Writes(r.Target.Key); err != nil {
+				return nil, store.NewError(store.Denied, "%s", err)
+			}
+		}
+		jobs = append(jobs, job{target: r.Target, want: r.Values})
+	}
+	for _, e := range d.status.Entries {
+		i := slices.IndexFunc(jobs, func(j job) bool { return j.target.Key == e.RemoteKey })
+		wanted := i >= 0 && slices.ContainsFunc(jobs[i].want, func(v push.Value) bool { return v.Property == e.Property })
+		switch {
+		case wanted:
+			jobs[i].known = append(jobs[i].known, e)
+			continue
+		case !e.Created || p.ps.Spec.DeletionPolicy != v1alpha1.PushDeletionDelete:
+			continue // It is let go.
+		case i < 0:
+			jobs = append(jobs, job{target: store.Target{Key: e.RemoteKey}})
+			i = len(jobs) - 1
+		}
+		if p.takenOut(d, e, sources) {
+			jobs[i].known = append(jobs[i].known, e)
+		} else {
+			jobs[i].kept = append(jobs[i].kept, e)
+		}
+	}
+	return jobs, nil
+}
+
+// takenOut reports whether an entry that is not wanted any more was taken out of the spec. That its Secret
+// is gone, or holds no keys any more, deletes nothing.
+func (p *pass) takenOut(d *destination, e v1alpha1.PushEntryStatus, sources []pushed) bool {
+	return d.status.ObservedGeneration != p.ps.Generation && slices.ContainsFunc(sources, func(s pushed) bool {
+		return s.Name == e.Source && len(s.Data) > 0
+	})
+}
+
+// launch has jobs done in the lane of a store; if that is full, the object comes back when it is its turn.
+func (p *pass) launch(ctx context.Context, d *destination, jobs []job, a attempt) {
+	lane := d.lane(p.ps.Namespace)
+	if !p.lanes.enter(lane, p.key) {
+		return
+	}
+	p.obj.mu.Lock()
+	s := p.obj.store(idOf(d.status))
+	s.running, s.attempt = true, a
+	p.obj.mu.Unlock()
+
+	pusher := push.Pusher{Kind: d.route.GoName(), Policies: push.Policies{
+		Update: p.ps.Spec.UpdatePolicy, Adoption: p.ps.Spec.AdoptionPolicy, Mark: string(p.ps.UID),
+		Deletes: p.ps.Spec.DeletionPolicy == v1alpha1.PushDeletionDelete,
+	}}
+	loader := p.pool.Loader(d.route.Kind, d.store, routing.Beside(d.store, p.ps.Namespace))
+	obj, key, at, timeout := p.obj, p.key, p.now, p.opts.CallTimeout
+	go func() {
+		res := carryOut(ctx, loader, pusher, jobs, timeout)
+		res.attempt, res.at = a, at
+		if next, waits := p.lanes.leave(lane); waits {
+			p.enqueue(next, queue.High)
+		}
+		obj.mu.Lock()
+		s.running, s.result = false, res
+		obj.mu.Unlock()
+		p.enqueue(key, queue.High)
+	}()
+}
+
+// carryOut does jobs one after another. What fails for the whole store ends it; the other jobs then leave
+// the status as it is.
+func carryOut(ctx context.Context, loader *fetch.Loader, pusher push.Pusher, jobs []job, timeout time.Duration) *result {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	res := &result{}
+	err := connect(ctx, loader, &pusher, timeout)
+	for _, j := range jobs {
+		if err != nil || ctx.Err() != nil {
+			res.entries = append(res.entries, slices.Concat(j.known, j.kept)...)
+			continue
+		}
+		o := apply(ctx, pusher, j, timeout)
+		res.entries = append(res.entries, slices.Concat(o.Entries, j.kept)...)
+		res.left = append(res.left, o.Left...)
+		res.wrote = res.wrote || o.Wrote || o.Deleted
+		for _, property := range o.Exists {
+			res.exists = append(res.exists, place(j.target.Key, property))
+		}
+		if o.Err != nil {
+			res.err = errors.Join(res.err, about(j.target.Key, o.Err))
+		}
+		if c := store.ClassOf(o.Err); o.Err != nil && (c == store.Unavailable || c == store.Throttled) {
+			err = o.Err
+		}
+	}
+	if res.err == nil {
+		res.err = err
+	}
+	if res.err == nil {
+		res.err = ctx.Err()
+	}
+	return res
+}
+
+func connect(ctx context.Context, loader *fetch.Loader, pusher *push.Pusher, timeout time.Duration) error {
+	type made struct {
+		client store.Client
+		err    error
+	}
+	// The client is lent for as long as ctx, which is that of all jobs.
+	answer := make(chan made, 1)
+	go func() {
+		c, err := loader.Client(ctx)
+		answer <- made{c, err}
+	}()
+	t := time.NewTimer(timeout)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return store.NewError(store.Unavailable, "the provider did not answer in time")
+	case m := <-answer:
+		if m.err != nil {
+			return m.err
+		}
+		w, err := store.AsWriter(m.client)
+		if err != nil {
+			return store.NewError(store.Invalid, "not implemented: this store cannot be written; use another")
+		}
+		pusher.Writer, pusher.Features = w, w.Features()
+		return nil
+	}
+}
+
+func apply(ctx context.Context, pusher push.Pusher, j job, timeout time.Duration) push.Outcome {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	return pusher.Apply(ctx, j.target, j.want, j.known)
+}
+
+// about names the key in an error of a provider.
+func about(key string, err error) error {
+	var joined interface{ Unwrap() []error }
+	if errors.As(err, &joined) && len(joined.Unwrap()) > 0 {
+		err = joined.Unwrap()[0]
+	}
+	safe := store.Safe(err)
+	e := store.NewError(safe.Class, "%q: %s", key, safe.Message)
+	e.RetryAfter = safe.RetryAfter
+	return e
+}
+
+// place names a remote secret or a property of it.
+func place(key, property string) string {
+	if property == "" {
+		return fmt.Sprintf("%q", key)
+	}
+	return fmt.Sprintf("property %q of %q", property, key)
+}
+
+// refreshed notes a success. The times are written only with another change or as a heartbeat.
+func refreshed(st, before *v1alpha1.PushStoreStatus, res *result, next time.Time) {
+	if !heartbeat(st, before, res.at) {
+		st.RefreshTime, st.NextRefreshTime = before.RefreshTime, before.NextRefreshTime
+		return
+	}
+	st.RefreshTime, st.NextRefreshTime = &metav1.Time{Time: res.at.Truncate(time.Second)}, nil
+	if !next.IsZero() {
+		st.NextRefreshTime = &metav1.Time{Time: next.Truncate(time.Second)}
+	}
+}

@@ -1,0 +1,66 @@
+# What the scripts share that build the servers of tests. They source it.
+
+servers=$(cd "$(dirname "${BASH_SOURCE[0]}")/../../e2e/servers" && pwd)
+
+# pinned prints the version that the go.mod of server $1 pins for module $2.
+pinned() {
+	awk -v module="$2" '$1 == "require" { $1 = $2; $2 = $3 } $1 == module { print $2; exit }' "$servers/$1/go.mod"
+}
+
+# missing prints which of the programs $2 and so on the folder $1 lacks.
+missing() {
+	local folder=$1 program
+	shift
+	for program in "$@"; do
+		[[ -x $folder/$program ]] || printf '%s ' "$program"
+	done
+}
+
+# cached prints the folder that keeps version $2 of the programs called $1.
+cached() {
+	echo "${XDG_CACHE_HOME:-$HOME/.cache}/direct-secrets/$1/$2"
+}
+
+# once sees to it that the folder $2 has the programs $3 and so on, which are $1 in messages. Where
+# it lacks one, it calls the function `build` of the script with a folder to put all of them in.
+once() {
+	local what=$1 folder=$2 program
+	shift 2
+	if [[ -z $(missing "$folder" "$@") ]]; then return; fi
+
+	mkdir -p "$folder"
+	# A second caller waits here instead of building the same again. Where there is no
+	# flock, both build; the renames below keep that safe, too.
+	if command -v flock >/dev/null; then
+		exec 9>"$folder/.lock"
+		flock -n 9 || { echo "Waiting for another build of $what." >&2 && flock 9; }
+	fi
+	if [[ -z $(missing "$folder" "$@") ]]; then return; fi
+
+	scratch=$(mktemp -d "$folder/.build.XXXXXX")
+	trap 'rm -rf "$scratch"' EXIT
+	echo "Building $what into $folder." >&2
+	echo "This takes some minutes and happens once." >&2
+	build "$scratch"
+	for program in "$@"; do
+		mv -f "$scratch/$program" "$folder/$program"
+	done
+}
+
+# compile runs `go build` with the arguments $2 and so on in the folder of server $1. The result is
+# for this machine, whatever the caller's environment is set to build for.
+compile() {
+	local server=$1
+	shift
+	CGO_ENABLED=0 GOOS='' GOARCH='' GOFLAGS='-mod=readonly -buildvcs=false -trimpath' GOWORK=off \
+		go -C "$servers/$server" build -v "$@" 2>&1 | progress "$server"
+}
+
+# progress turns the package names of `go build -v` into a line now and then.
+progress() {
+	awk -v name="$1" '
+		/^go: downloading/ { if (++got % 50 == 0) say(got " modules downloaded"); next }
+		/^[A-Za-z0-9.\/_-]+$/ { if (++built % 100 == 0) say(built " packages compiled"); next }
+		{ print; fflush() }
+		function say(what) { print "  " name ": " what; fflush() }' >&2
+}
