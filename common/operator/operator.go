@@ -33,6 +33,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/connection"
 	"github.com/direct-secrets/direct-secrets/common/controller/externalsecret"
+	"github.com/direct-secrets/direct-secrets/common/controller/fanout"
 	"github.com/direct-secrets/direct-secrets/common/controller/pushsecret"
 	"github.com/direct-secrets/direct-secrets/common/controller/storestatus"
 	"github.com/direct-secrets/direct-secrets/common/credentials"
@@ -276,6 +277,11 @@ func (o *Operator) setup(mgr manager.Manager) error {
 		Now:             o.now,
 	}); err != nil {
 		return errors.Wrap(err, "cannot set up the PushSecret loop")
+	}
+	if len(o.flags.namespaces()) == 0 { // Only who sees all namespaces can choose among them.
+		if err := fanout.Setup(mgr, live, fanout.PushSecrets()); err != nil {
+			return errors.Wrap(err, "cannot set up the ClusterPushSecret loop")
+		}
 	}
 	return probes(mgr)
 }

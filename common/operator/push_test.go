@@ -118,7 +118,7 @@ func TestPush(t *testing.T) {
 	e.wantPushed("db", v1alpha1.ReasonSecretSynced)
 	e.wantRemote(e.backend, "db", "one")
 	ps := e.getPush("db")
-	want := []v1alpha1.PushEntryStatus{{RemoteKey: "db", Source: "source", Version: "v1", Created: true}}
+	want := []v1alpha1.PushEntryStatus{{RemoteKey: "db", Source: "source", Version: "v1", ID: "1", Created: true}}
 	if diff := cmp.Diff(want, ps.Status.Stores[0].Entries); diff != "" {
 		t.Errorf("entries: -want, +got:\n%s", diff)
 	}

@@ -1,7 +1,6 @@
 package push
 
 import (
-	"bytes"
 	"context"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
@@ -83,6 +82,10 @@ func (p *Pusher) try(ctx context.Context, t store.Target, want []Value, known []
 			return failed(known, moved(err))
 		}
 		now, out.Wrote = w, true
+		if w.Lost != nil {
+			s.Seen = &store.Observed{Mark: p.Mark}
+			return p.restore(ctx, t, s, d, w)
+		}
 	case Update:
 		w, err := store.Update(ctx, p.Kind, p.Writer, t, *seen, d.Data)
 		if err != nil {
@@ -142,39 +145,3 @@ func (p *Pusher) former(ctx context.Context, key string) func(string) ([]byte, b
 		return data, data != nil
 	}
 }
-
-// restore brings back what a write has covered that somebody else made at the same time. It decides as if
-// that had been seen, and writes what comes of it where that is not what stands there now.
-func (p *Pusher) restore(ctx context.Context, t store.Target, s State, made Decision, w store.Written) Outcome {
-	written := made.Data
-	var out Outcome
-	for range maxTries {
-		between := *s.Seen
-		between.Data, between.Version, between.Drift = w.Lost, lostVersion, nil
-		s.Seen = &between
-		d := Decide(s)
-		want := d.Data
-		if d.Action != Update {
-			want = w.Lost
-		}
-		out = Outcome{Exists: d.Exists, Left: d.Left, Err: errors.Join(d.Errs...), Wrote: true, Entries: versioned(d.Then, w)}
-		if bytes.Equal(want, written) {
-			return out
-		}
-		next, err := store.Update(ctx, p.Kind, p.Writer, t, store.Observed{Data: written, Version: w.Version, ID: w.ID, Mark: between.Mark}, want)
-		if err != nil {
-			// What was covered is still there as an earlier version, and the next comparison finds the rest.
-			return failed(s.Known, errors.Wrapf(moved(err), "what somebody else wrote to %q at the same time was covered and could not be brought back", t.Key))
-		}
-		out.Entries = versioned(d.Then, next)
-		if next.Lost == nil {
-			return out
-		}
-		w, written = next, want
-	}
-	out.Err = errors.Join(out.Err, store.NewError(store.Conflict, "others write %q all the time", t.Key))
-	return out
-}
-
-// lostVersion stands for the version of a value that was covered, which no status holds.
-const lostVersion = "?"

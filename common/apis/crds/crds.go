@@ -14,5 +14,10 @@ var ExternalSecrets []byte
 //go:embed direct-secrets.io_pushsecrets.yaml
 var PushSecrets []byte
 
+// ClusterPushSecrets is the CustomResourceDefinition of ClusterPushSecret, as YAML.
+//
+//go:embed direct-secrets.io_clusterpushsecrets.yaml
+var ClusterPushSecrets []byte
+
 // All returns every CustomResourceDefinition of this module.
-func All() [][]byte { return [][]byte{ExternalSecrets, PushSecrets} }
+func All() [][]byte { return [][]byte{ExternalSecrets, PushSecrets, ClusterPushSecrets} }

@@ -123,7 +123,10 @@ func (p *pass) conclude(ctx context.Context, of *verdict) error {
 	slices.SortFunc(p.stores, byID)
 	known := p.known()
 	slices.SortFunc(known, byID)
-	status := map[string]any{"stores": p.stores}
+	status := map[string]any{}
+	if len(p.stores) > 0 {
+		status["stores"] = p.stores
+	}
 	changed := !equality.Semantic.DeepEqual(known, p.stores)
 	conditions := slices.Clone(p.ps.Status.Conditions)
 	if p.leads(p.ps) {

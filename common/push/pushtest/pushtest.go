@@ -42,6 +42,9 @@ func Model(t *testing.T, h storetest.Harness) {
 			}
 		}
 	}
+	if h.Key == nil {
+		h.Key = func(name string) string { return name }
+	}
 	c, err := h.Connect(t.Context())
 	if err != nil {
 		t.Fatal(err)

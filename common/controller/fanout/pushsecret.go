@@ -1,0 +1,26 @@
+package fanout
+
+import (
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+)
+
+// PushSecrets are made by ClusterPushSecrets.
+func PushSecrets() Kind {
+	return Kind{
+		Name:      "clusterpushsecret",
+		Parent:    func() client.Object { return &v1alpha1.ClusterPushSecret{} },
+		Parents:   func() client.ObjectList { return &v1alpha1.ClusterPushSecretList{} },
+		Child:     func() client.Object { return &v1alpha1.PushSecret{} },
+		ChildKind: "PushSecret",
+		Want: func(o client.Object) Want {
+			p := o.(*v1alpha1.ClusterPushSecret)
+			return Want{
+				Name: p.Spec.PushSecretName, Metadata: p.Spec.PushSecretMetadata, Where: p.Spec.NamespaceChoice,
+				Shape:  func(child client.Object) { child.(*v1alpha1.PushSecret).Spec = *p.Spec.PushSecretSpec.DeepCopy() },
+				Status: &p.Status,
+			}
+		},
+	}
+}
