@@ -89,6 +89,8 @@ func TestDecide(t *testing.T) {
 		"RemoveLastElse":  {"If another created it, it stays without properties.", replace, adopt, true, strong, nil, []entry{known("b", "1")}, seen(`{"b":"2"}`, "1", "other"), nil, want{Update, `{}`, nil, nil, 0, ""}},
 		"RemoveSome":      {"One is taken out while the other is written, by one update.", replace, adopt, true, strong, []Value{value("a", "1")}, []entry{known("a", "1"), known("b", "1")}, seen(`{"a":"x","b":"2"}`, "1", mine), nil, want{Update, `{"a":"1"}`, []string{"a"}, nil, 0, ""}},
 		"RemoveChanged":   {"A property that others changed stays.", replace, adopt, true, strong, nil, []entry{known("b", "1")}, seen(`{"b":"y"}`, "2", mine), map[string]string{"1": `{"b":"x"}`}, want{Nothing, "", nil, nil, 1, ""}},
+		"RemoveOther":     {"So does one of another secret that has the same name and version.", replace, adopt, true, strong, nil, []entry{{Property: "b", Version: "1", ID: "j", Created: true}}, seen(`{"b":"x"}`, "1", ""), nil, want{Nothing, "", nil, nil, 1, ""}},
+		"RemoveAdoptedP":  {"A property that others made stays.", replace, adopt, true, strong, nil, []entry{{Property: "b", Version: "1", ID: "i"}}, seen(`{"b":"x"}`, "1", mine), nil, want{Nothing, "", nil, nil, 0, ""}},
 		"RemoveUnknown":   {"So does one of which the former value cannot be had.", replace, adopt, true, strong, nil, []entry{known("b", "1")}, seen(`{"b":"x"}`, "2", mine), nil, want{Nothing, "", nil, nil, 1, ""}},
 		"RemoveForObject": {"The whole secret is no longer wanted, but a property of it is: it stays.", replace, adopt, true, strong, []Value{value("a", "1")}, []entry{known("", "1")}, seen(`{"a":"1"}`, "1", mine), nil, want{Nothing, "", nil, nil, 0, ""}},
 	}

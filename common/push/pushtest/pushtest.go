@@ -157,6 +157,9 @@ func (m *model) sequence() {
 			m.foreign(rapid.SampledFrom(keys).Draw(m.T, "key"))
 		case 4:
 			m.takeOut()
+		case 6:
+			m.want, m.status = map[string]map[string]string{}, nil // It refers to another store from now on.
+			m.disown()
 		case 5:
 			if rapid.IntRange(0, 3).Draw(m.T, "end") == 0 {
 				m.want = map[string]map[string]string{}
@@ -185,8 +188,16 @@ func (m *model) renew() {
 	}
 	for _, f := range m.facts {
 		f.ours = false
+	}
+	m.disown()
+}
+
+// disown has all properties be somebody else's: the object has no record of them any more. Of a whole
+// secret the mark still tells.
+func (m *model) disown() {
+	for _, f := range m.facts {
 		for p, v := range f.values {
-			f.values[p] = value{text: v.text}
+			f.values[p] = value{text: v.text, made: p == "whole" && f.ours}
 		}
 	}
 }

@@ -1,0 +1,135 @@
+package bench
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/e2e/stack"
+)
+
+// unrelated is how many Secrets of others the cluster has besides.
+const unrelated = 20_000
+
+// Push measures how long a change of a Secret takes to the store, and what Secrets of others cost the
+// operator that pushes.
+func Push(ctx context.Context, r *Report) error {
+	_, err := onStack(ctx, func(s *stack.Stack) (struct{}, error) {
+		p, err := s.StartModule(ctx, stack.ProviderAWS)
+		if err != nil {
+			return struct{}{}, err
+		}
+		defer func() { _ = p.Stop() }()
+		objects := workload("push", 200, 10)
+		if err := prepare(ctx, s, objects); err != nil {
+			return struct{}{}, err
+		}
+		if err := storesReady(ctx, s); err != nil {
+			return struct{}{}, err
+		}
+		if err := each(objects, clients, func(o Object) error { return pushed(ctx, s, o) }); err != nil {
+			return struct{}{}, err
+		}
+		if err := allPushed(ctx, s, len(objects)); err != nil {
+			return struct{}{}, err
+		}
+		before, err := p.ResidentMB()
+		if err != nil {
+			return struct{}{}, err
+		}
+		waits, err := pushChanges(ctx, s, objects)
+		if err != nil {
+			return struct{}{}, err
+		}
+		r.Add(Row{Scenario: "push", What: "from a change to the store: p50", Value: percentile(waits, 50), Unit: "s"})
+		r.Add(Row{Scenario: "push", What: fmt.Sprintf("the same: p99 of %d", len(waits)), Value: percentile(waits, 99), Unit: "s", Bound: atMost(1)})
+
+		bystanders := workload("others", unrelated, 20)
+		for i := 0; i < len(bystanders); i += len(bystanders) / 20 {
+			if err := s.CreateNamespace(ctx, bystanders[i].Namespace); err != nil {
+				return struct{}{}, err
+			}
+		}
+		if err := each(bystanders, clients, func(o Object) error {
+			return s.Admin.Create(ctx, &corev1.Secret{
+				ObjectMeta: metav1.ObjectMeta{Namespace: o.Namespace, Name: o.Name},
+				Data:       map[string][]byte{"value": bytes.Repeat([]byte("x"), 1024)},
+			})
+		}); err != nil {
+			return struct{}{}, err
+		}
+		after, err := p.ResidentMB()
+		if err != nil {
+			return struct{}{}, err
+		}
+		r.Add(Row{Scenario: "push", What: fmt.Sprintf("memory with %d objects", len(objects)), Value: before, Unit: "MB"})
+		r.Add(Row{Scenario: "push", What: "growth by 20,000 Secrets of others", Value: 100 * (after - before) / before, Unit: "%", Bound: atMost(10)})
+		return struct{}{}, nil
+	})
+	return err
+}
+
+// pushed creates a Secret, and an object that pushes it.
+func pushed(ctx context.Context, s *stack.Stack, o Object) error {
+	name := metav1.ObjectMeta{Namespace: o.Namespace, Name: o.Name}
+	if err := s.Admin.Create(ctx, &corev1.Secret{ObjectMeta: name, Data: map[string][]byte{"password": []byte("first")}}); err != nil {
+		return err
+	}
+	return s.Admin.Create(ctx, &v1alpha1.PushSecret{ObjectMeta: name, Spec: v1alpha1.PushSecretSpec{
+		StoreRefs: []v1alpha1.PushStoreRef{{Kind: "AWSSecretsManager", Name: "store"}},
+		Selector:  v1alpha1.PushSelector{Secret: &v1alpha1.PushSecretSelector{Name: o.Name}},
+		Data: []v1alpha1.PushData{{Match: v1alpha1.PushMatch{
+			SecretKey: "password", RemoteRef: v1alpha1.PushRemoteRef{RemoteKey: remote(o), Property: "password"},
+		}}},
+	}})
+}
+
+func remote(o Object) string { return "pushed/" + o.Name }
+
+func allPushed(ctx context.Context, s *stack.Stack, n int) error {
+	return until(ctx, func() (bool, error) {
+		var list v1alpha1.PushSecretList
+		if err := s.Admin.List(ctx, &list); err != nil {
+			return false, err
+		}
+		for _, ps := range list.Items {
+			if !meta.IsStatusConditionTrue(ps.Status.Conditions, v1alpha1.ConditionReady) {
+				return false, nil
+			}
+		}
+		return len(list.Items) == n, nil
+	})
+}
+
+// pushChanges changes each Secret, one after another, and measures how long the store takes to have it.
+func pushChanges(ctx context.Context, s *stack.Stack, objects []Object) ([]time.Duration, error) {
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	var waits []time.Duration
+	for i, o := range objects {
+		want := fmt.Appendf(nil, `"password":"second-%d"`, i)
+		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: o.Namespace, Name: o.Name}, Data: map[string][]byte{"password": fmt.Appendf(nil, "second-%d", i)}}
+		start := time.Now()
+		if err := s.Admin.Update(ctx, secret); err != nil {
+			return nil, err
+		}
+		for {
+			if v, ok := s.AWS.Get(remote(o)); ok && bytes.Contains(v, want) {
+				break
+			}
+			select {
+			case <-ctx.Done():
+				return nil, fmt.Errorf("%s did not come: %w", remote(o), ctx.Err())
+			case <-tick.C:
+			}
+		}
+		waits = append(waits, time.Since(start))
+	}
+	return waits, nil
+}
