@@ -2,6 +2,7 @@ package operator_test
 
 import (
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -146,4 +147,36 @@ func (e *env) wantPushGone(name string) {
 		}
 		return ""
 	})
+}
+
+// TestPushHeldByAbsentModule deletes an object that a module holds which does not run: after ten minutes an
+// event says so, with the command that lets it go.
+func TestPushHeldByAbsentModule(t *testing.T) {
+	var clock atomic.Int64
+	e := newIdleEnv(t)
+	e.startBy(&clock)
+	const absent = "vault.direct-secrets.io/pushsecret"
+	ps := e.pushSecret("db", func(ps *v1alpha1.PushSecret) {
+		ps.Finalizers = []string{absent}
+		ps.Spec.StoreRefs[0].Kind = "VaultKV"
+	})
+	e.create(ps)
+	if err := api.Delete(e.ctx, ps); err != nil {
+		t.Fatal(err)
+	}
+	clock.Add(int64(11 * time.Minute))
+	update(e, ps, func(ps *v1alpha1.PushSecret) { ps.Spec.Suspend = true }) // Any news has it looked at by that clock.
+	e.eventually(func() string {
+		var list corev1.EventList
+		if err := api.List(e.ctx, &list, client.InNamespace(e.ns)); err != nil {
+			return err.Error()
+		}
+		for _, ev := range list.Items {
+			if ev.Reason == "Held" && strings.Contains(ev.Message, "kubectl patch pushsecret -n "+e.ns+" db ") && strings.Contains(ev.Message, absent) {
+				return ""
+			}
+		}
+		return fmt.Sprintf("none of %d events says that the object is held", len(list.Items))
+	})
+	update(e, ps, func(ps *v1alpha1.PushSecret) { ps.Finalizers = nil })
 }

@@ -290,7 +290,8 @@ func (d *decider) property(doc document, v Value) document {
 		d.fail(v, err)
 		return doc
 	}
-	if exists && d.Adoption == v1alpha1.AdoptionRefuse && !(e.Created && d.untouched(e, current)) {
+	ours := e.Created && d.untouched(e, current)
+	if exists && d.Adoption == v1alpha1.AdoptionRefuse && !ours {
 		d.fail(v, errForeign)
 		return doc
 	}
@@ -300,7 +301,7 @@ func (d *decider) property(doc document, v Value) document {
 		return doc
 	}
 	// Somebody may have removed ours and made another of the name: then it is not ours to delete.
-	d.done(v.Property, !exists && d.Guarded || exists && e.Created && d.untouched(e, current))
+	d.done(v.Property, !exists && d.Guarded || exists && ours)
 	return next
 }
 

@@ -7,7 +7,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -45,7 +44,7 @@ func VersionOf(versions map[string]string) string {
 	}
 	h := sha256.New()
 	for _, name := range slices.Sorted(maps.Keys(versions)) {
-		fmt.Fprintf(h, "%s=%s\n", name, versions[name])
+		h.Write([]byte(name + "=" + versions[name] + "\n"))
 	}
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }

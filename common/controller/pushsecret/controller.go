@@ -4,6 +4,7 @@ import (
 	"context"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
@@ -252,7 +253,7 @@ func (r *Reconciler) leads(ps *v1alpha1.PushSecret) bool {
 
 // concerns reports whether this module has anything to do with an object, or had.
 func (r *Reconciler) concerns(ps *v1alpha1.PushSecret) bool {
-	return r.serves(ps) || slices.Contains(ps.Finalizers, r.finalizer()) ||
+	return r.serves(ps) || slices.Contains(ps.Finalizers, r.finalizer()) || ps.DeletionTimestamp != nil && len(r.others(ps)) > 0 ||
 		slices.ContainsFunc(ps.Status.Stores, func(s v1alpha1.PushStoreStatus) bool { return r.ours(s) })
 }
 
@@ -268,4 +269,13 @@ func (r *Reconciler) foreign(ps *v1alpha1.PushSecret) []v1alpha1.PushStoreStatus
 }
 
 // finalizer keeps an object until this module has removed what it created.
-func (r *Reconciler) finalizer() string { return r.opts.Module + "/pushsecret" }
+func (r *Reconciler) finalizer() string { return r.opts.Module + finalizerSuffix }
+
+const finalizerSuffix = "/pushsecret"
+
+// others returns the finalizers of other modules.
+func (r *Reconciler) others(ps *v1alpha1.PushSecret) []string {
+	return slices.DeleteFunc(slices.Clone(ps.Finalizers), func(f string) bool {
+		return f == r.finalizer() || !strings.HasSuffix(f, "."+v1alpha1.Group+finalizerSuffix)
+	})
+}

@@ -22,6 +22,7 @@ const patience = 10 * time.Minute
 
 // finalize removes what was created for an object that is being deleted, and then lets it go.
 func (p *pass) finalize(ctx context.Context) error {
+	p.abandoned()
 	if !controllerutil.ContainsFinalizer(p.ps, p.finalizer()) {
 		return nil
 	}
@@ -74,6 +75,27 @@ func (p *pass) finalize(ctx context.Context) error {
 	p.again(holdInterval)
 	return p.conclude(ctx, &verdict{status: "False", reason: v1alpha1.ReasonSecretSyncedError, message: "being deleted; what it created has to be removed first: " +
 		strings.Join(stays, ", ") + "; set spec.deletionPolicy: None to let it go and leave that behind"})
+}
+
+// abandoned tells of an object that another module holds for long. That module may not run any more, and
+// then nobody else would say so.
+func (p *pass) abandoned() {
+	others := p.others(p.ps)
+	wait := patience - p.now.Sub(p.ps.DeletionTimestamp.Time)
+	if len(others) == 0 || p.obj.abandoned {
+		return
+	}
+	if wait > 0 {
+		p.again(wait)
+		return
+	}
+	p.obj.abandoned = true
+	for _, f := range others {
+		module := strings.TrimSuffix(f, finalizerSuffix)
+		p.tell("Held", "held for ten minutes by the module of %s, which may not run; run it, or let go and leave behind what it created: "+
+			"kubectl patch pushsecret -n %s %s --type=json -p '[{\"op\":\"test\",\"path\":\"/metadata/finalizers/%d\",\"value\":%q},{\"op\":\"remove\",\"path\":\"/metadata/finalizers/%d\"}]'",
+			module, p.ps.Namespace, p.ps.Name, slices.Index(p.ps.Finalizers, f), f, slices.Index(p.ps.Finalizers, f))
+	}
 }
 
 // holdInterval is how often an object that is being deleted is looked at.

@@ -27,8 +27,10 @@ type object struct {
 	stores map[storeID]*storeState
 	// wrote are the entries of the status as they were written last, which the cache may not show yet.
 	written bool
-	wrote   map[storeID]v1alpha1.PushStoreStatus
-	ready   []metav1.Condition
+	// abandoned is true once it was told that another module holds the object. Only passes touch it.
+	abandoned bool
+	wrote     map[storeID]v1alpha1.PushStoreStatus
+	ready     []metav1.Condition
 }
 
 // storeState is what is remembered of one store.

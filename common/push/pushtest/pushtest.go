@@ -350,7 +350,7 @@ func (f *fact) clone() *fact {
 
 // read returns what stands in the store; nil for nothing.
 func (m *model) read(leaf string) map[string]string {
-	o, err := m.spoiler.Writer.Observe(m.ctx, store.Target{Key: m.key(leaf)})
+	o, err := m.spoiler.Observe(m.ctx, store.Target{Key: m.key(leaf)})
 	if store.IsNotFound(err) {
 		return nil
 	}
@@ -389,52 +389,71 @@ func (m *model) check(leaf string, before *fact, o push.Outcome, quiet bool) {
 	} else if after == nil && !before.ours {
 		m.Fatalf("%s was deleted, and this object did not create it; outcome %+v", leaf, o)
 	}
-	want := m.want[leaf]
-	replace := m.policies.Update == "" && m.policies.Adoption == ""
 	for p, v := range before.values {
-		text, there := after[p]
-		_, wanted := m.wanted(leaf, p)
-		_, whole := want[""]
-		switch {
-		case !there && !v.made && !(whole && replace):
-			m.Fatalf("%s: property %s was removed, and this object did not make it; outcome %+v", leaf, p, o)
-		case !there && !v.wrote && !(whole && replace):
-			m.Fatalf("%s: property %s was removed, and somebody else wrote it last; outcome %+v", leaf, p, o)
-		case there && text != v.text && m.policies.Update == v1alpha1.UpdateIfNotExists:
-			m.Fatalf("%s: property %s was %s and is %s under IfNotExists; outcome %+v", leaf, p, v.text, text, o)
-		case there && text != v.text && !v.wrote && m.policies.Adoption == v1alpha1.AdoptionRefuse:
-			m.Fatalf("%s: property %s was %s, by somebody else, and is %s under Refuse; outcome %+v", leaf, p, v.text, text, o)
-		case there && text != v.text && !wanted:
-			m.Fatalf("%s: property %s was %s and is %s, which nobody wants; outcome %+v", leaf, p, v.text, text, o)
+		if wrong := m.unlawful(leaf, p, v, after); wrong != "" {
+			m.Fatalf("%s: property %s was %s and is %q: %s; outcome %+v", leaf, p, v.text, after[p], wrong, o)
 		}
 	}
+	m.learn(leaf, before, after)
+	if !quiet || o.Err != nil || !m.replaces() {
+		return
+	}
+	for p, want := range m.want[leaf] {
+		name := p
+		if p == "" {
+			name = "whole"
+		}
+		if diff := cmp.Diff(want, after[name]); diff != "" {
+			m.Fatalf("%s: property %q is not in step: -want, +got:\n%s", leaf, p, diff)
+		}
+	}
+}
+
+// replaces reports whether whatever differs is overwritten.
+func (m *model) replaces() bool { return m.policies.Update == "" && m.policies.Adoption == "" }
+
+// unlawful says why what has become of a value must not have.
+func (m *model) unlawful(leaf, p string, v value, after map[string]string) string {
+	text, there := after[p]
+	_, wanted := m.wanted(leaf, p)
+	_, whole := m.want[leaf][""]
+	switch {
+	case !there && whole && m.replaces():
+		return "" // The whole secret was overwritten.
+	case !there && !v.made:
+		return "it was removed, and this object did not make it"
+	case !there && !v.wrote:
+		return "it was removed, and somebody else wrote it last"
+	case !there || text == v.text:
+		return ""
+	case m.policies.Update == v1alpha1.UpdateIfNotExists:
+		return "IfNotExists changes nothing"
+	case !v.wrote && m.policies.Adoption == v1alpha1.AdoptionRefuse:
+		return "somebody else wrote it, and the policy is Refuse"
+	case !wanted:
+		return "nobody wants that"
+	}
+	return ""
+}
+
+// learn brings the facts up to date.
+func (m *model) learn(leaf string, before *fact, after map[string]string) {
 	if after == nil {
 		delete(m.facts, leaf)
-	} else {
-		next := &fact{ours: before.ours, values: map[string]value{}}
-		for p, text := range after {
-			was, existed := before.values[p]
-			switch {
-			case !existed:
-				was = value{text: text, made: true, wrote: true}
-			case was.text != text:
-				was.text, was.wrote = text, true
-			}
-			next.values[p] = was
-		}
-		m.facts[leaf] = next
+		return
 	}
-	if quiet && o.Err == nil && replace {
-		for p := range want {
-			name := p
-			if p == "" {
-				name = "whole"
-			}
-			if diff := cmp.Diff(want[p], after[name]); diff != "" {
-				m.Fatalf("%s: property %q is not in step: -want, +got:\n%s", leaf, p, diff)
-			}
+	next := &fact{ours: before.ours, values: map[string]value{}}
+	for p, text := range after {
+		was, existed := before.values[p]
+		switch {
+		case !existed:
+			was = value{text: text, made: true, wrote: true}
+		case was.text != text:
+			was.text, was.wrote = text, true
 		}
+		next.values[p] = was
 	}
+	m.facts[leaf] = next
 }
 
 // wanted returns what the object wants of a property as it stands in the store.
