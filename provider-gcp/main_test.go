@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"fmt"
 	"strings"
 	"testing"
 
@@ -15,7 +14,6 @@ import (
 
 	common "github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/controlplane"
-	"github.com/direct-secrets/direct-secrets/common/operator"
 	"github.com/direct-secrets/direct-secrets/common/operator/operatortest"
 	"github.com/direct-secrets/direct-secrets/provider-gcp/apis/crds"
 	"github.com/direct-secrets/direct-secrets/provider-gcp/apis/v1alpha1"
@@ -108,20 +106,26 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-func TestProvider(t *testing.T) {
-	const subject = "system:serviceaccount:orders:default"
-	srv, err := emulator.Start()
+// startEmulator starts an emulator that ends with the test.
+func startEmulator(t *testing.T, opts ...emulator.Option) *emulator.Server {
+	t.Helper()
+	srv, err := emulator.Start(opts...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = srv.Close() }) // Nothing depends on its end.
+	return srv
+}
+
+func TestProvider(t *testing.T) {
+	const subject = "system:serviceaccount:orders:default"
+	srv := startEmulator(t)
 	srv.AddProvider(emulator.Provider{Audience: poolProvider, Subjects: []string{subject}})
 	srv.AddServiceAccount(reader, subject)
 	srv.Put("orders-db", []byte(`{"user":"u","password":"one"}`))
 
-	account := suite.Grant(t, "gcp-system", "provider-gcp", config.RBAC)
-	suite.Create(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "orders", Labels: map[string]string{"team": "orders"}}})
-	suite.Create(t, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "orders", Name: "gcp"}, Data: map[string][]byte{"key.json": srv.Key(reader)}})
+	suite.Namespace(t, "orders", map[string]string{"team": "orders"})
+	suite.Secret(t, "orders", "gcp", map[string]string{"key.json": string(srv.Key(reader))})
 	spec := v1alpha1.GCPSpec{ProjectID: emulator.DefaultProject, Endpoint: srv.URL(), Auth: byKey("")}
 	suite.Create(t, newStore("orders", "by-key", spec))
 	suite.Create(t, &v1alpha1.ClusterGCPSecretManager{
@@ -142,18 +146,10 @@ func TestProvider(t *testing.T) {
 	suite.Create(t, newStore("orders", "nobody", spec))
 	suite.Create(t, newStore("orders", "ambient", v1alpha1.GCPSpec{ProjectID: emulator.DefaultProject}))
 
-	operatortest.Run(t, provider(operator.WithConfig(account), operator.WithFlags(func(f *operator.Flags) {
-		f.MetricsAddress, f.ProbeAddress, f.LeaderElectNamespace = "0", "0", "gcp-system"
-	})))
+	suite.Start(t, "provider-gcp", config.RBAC, provider)
 	refs := map[string]string{"by-key": "GCPSecretManager", "by-token": "GCPSecretManager", "by-impersonation": "GCPSecretManager", "shared": "ClusterGCPSecretManager"}
 	for name, kind := range refs {
-		suite.Create(t, &common.ExternalSecret{
-			ObjectMeta: metav1.ObjectMeta{Namespace: "orders", Name: name},
-			Spec: common.ExternalSecretSpec{
-				StoreRef: &common.StoreRef{Kind: kind, Name: name},
-				Data:     []common.DataEntry{{SecretKey: "password", RemoteRef: common.RemoteRef{Key: "orders-db", Property: "password"}}},
-			},
-		})
+		suite.Create(t, operatortest.ExternalSecret("orders", name, kind, name, "orders-db", "password"))
 	}
 	for name := range refs {
 		controlplane.Eventually(t, func() string { return cmp.Diff("one", suite.Data(t, "orders", name)["password"]) })
@@ -172,33 +168,4 @@ func TestProvider(t *testing.T) {
 	controlplane.Eventually(t, func() string {
 		return cmp.Diff("False InvalidSpec", suite.Ready(t, newStore("orders", "ambient", v1alpha1.GCPSpec{})))
 	})
-	tenProperties(t, srv)
-}
-
-// tenProperties has one object ask for ten properties of one secret, which is one call.
-func tenProperties(t *testing.T, srv *emulator.Server) {
-	t.Helper()
-	srv.Put("orders-ten", []byte(`{"p0":"0","p1":"1","p2":"2","p3":"3","p4":"4","p5":"5","p6":"6","p7":"7","p8":"8","password":"ten"}`))
-	es := &common.ExternalSecret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "orders", Name: "ten"},
-		Spec: common.ExternalSecretSpec{
-			StoreRef: &common.StoreRef{Kind: "GCPSecretManager", Name: "by-key"},
-			Data:     []common.DataEntry{{SecretKey: "password", RemoteRef: common.RemoteRef{Key: "orders-ten", Property: "password"}}},
-		},
-	}
-	for i := range 9 {
-		key := fmt.Sprintf("p%d", i)
-		es.Spec.Data = append(es.Spec.Data, common.DataEntry{SecretKey: key, RemoteRef: common.RemoteRef{Key: "orders-ten", Property: key}})
-	}
-	suite.Create(t, es)
-	controlplane.Eventually(t, func() string { return cmp.Diff("ten", suite.Data(t, "orders", "ten")["password"]) })
-	var calls []string
-	for _, c := range srv.CallLog() {
-		if strings.Contains(c.Name, "/orders-ten") {
-			calls = append(calls, c.Method)
-		}
-	}
-	if diff := cmp.Diff([]string{"AccessSecretVersion"}, calls); diff != "" {
-		t.Errorf("ten properties of one secret are one call: -want, +got:\n%s", diff)
-	}
 }

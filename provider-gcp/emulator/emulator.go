@@ -43,6 +43,8 @@ type parented interface{ GetParent() string }
 
 func resourceOf(req any) string {
 	switch r := req.(type) {
+	case *pb.CreateSecretRequest:
+		return r.GetParent() + "/secrets/" + r.GetSecretId()
 	case named:
 		return r.GetName()
 	case parented:
@@ -68,6 +70,9 @@ func (e *Emulator) intercept(ctx context.Context, req any, info *grpc.UnaryServe
 		return nil, status.Error(codes.Unauthenticated, "Request had invalid authentication credentials. Expected OAuth 2 access token, login cookie or other valid authentication credential.")
 	}
 	out, err := handle(ctx, req)
+	if err == nil && fault.Body == BodyLost {
+		return nil, status.Error(codes.Unavailable, "The connection was cut.")
+	}
 	if err == nil {
 		damage(out, fault.Body)
 	}
@@ -105,6 +110,13 @@ func damage(out any, f BodyFault) {
 			out.Payload = nil
 		case BodyBadChecksum:
 			out.Payload.Data = append([]byte("x"), out.GetPayload().GetData()...)
+		case BodyOtherName:
+			out.Name = "projects/1/secrets/another/versions/1"
+		}
+	case *pb.SecretVersion:
+		switch f {
+		case BodyNoPayload:
+			out.ClientSpecifiedPayloadChecksum = false
 		case BodyOtherName:
 			out.Name = "projects/1/secrets/another/versions/1"
 		}

@@ -51,12 +51,14 @@ type BodyFault string
 
 // The ways to damage an answer.
 const (
-	// BodyNoPayload leaves the value out.
+	// BodyNoPayload leaves the value out, or, where one was sent, does as if its checksum had not been.
 	BodyNoPayload BodyFault = "no-payload"
 	// BodyBadChecksum changes the value, but not its checksum.
 	BodyBadChecksum BodyFault = "bad-checksum"
 	// BodyOtherName names another secret than the one that was asked for.
 	BodyOtherName BodyFault = "other-name"
+	// BodyLost loses the answer: the call was carried out, and the caller hears that it was not available.
+	BodyLost BodyFault = "lost"
 	// BodySamePage promises the same page of a list again and again.
 	BodySamePage BodyFault = "same-page"
 )

@@ -12,6 +12,7 @@ import (
 	pb "cloud.google.com/go/secretmanager/apiv1/secretmanagerpb"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 )
 
@@ -25,6 +26,8 @@ type secret struct {
 	labels      map[string]string
 	annotations map[string]string
 	aliases     map[string]int64
+	replication *pb.Replication // nil of a regional one
+	topics      []string
 	versions    []*version // of which the first has number 1
 	etag        int
 }
@@ -33,6 +36,7 @@ type version struct {
 	number             int64
 	created, destroyed time.Time
 	state              pb.SecretVersion_State
+	etag               int
 	data               []byte
 	checked            bool // by the client that added it
 }
@@ -47,6 +51,9 @@ func (e *Emulator) secretLocked(n name) (*secret, error) {
 
 func (e *Emulator) insertLocked(n name) *secret {
 	s := &secret{name: n, created: e.now(), etag: 1}
+	if n.location == "" {
+		s.replication = &pb.Replication{Replication: &pb.Replication_Automatic_{Automatic: &pb.Replication_Automatic{}}}
+	}
 	e.secrets[n] = s
 	e.order = append(e.order, s)
 	return s
@@ -58,7 +65,7 @@ func (e *Emulator) removeLocked(n name) {
 }
 
 func (s *secret) add(data []byte, at time.Time) *version {
-	v := &version{number: int64(len(s.versions)) + 1, created: at, state: pb.SecretVersion_ENABLED, data: bytes.Clone(data)}
+	v := &version{number: int64(len(s.versions)) + 1, created: at, state: pb.SecretVersion_ENABLED, etag: 1, data: bytes.Clone(data)}
 	s.versions = append(s.versions, v)
 	return v
 }
@@ -99,8 +106,11 @@ func (e *Emulator) secretProto(s *secret) *pb.Secret {
 		Labels: maps.Clone(s.labels), Annotations: maps.Clone(s.annotations), VersionAliases: maps.Clone(s.aliases),
 		Etag: fmt.Sprintf(`"%d"`, s.etag),
 	}
-	if s.name.location == "" {
-		out.Replication = &pb.Replication{Replication: &pb.Replication_Automatic_{Automatic: &pb.Replication_Automatic{}}}
+	if s.replication != nil {
+		out.Replication = proto.CloneOf(s.replication)
+	}
+	for _, t := range s.topics {
+		out.Topics = append(out.Topics, &pb.Topic{Name: t})
 	}
 	return out
 }
@@ -108,7 +118,7 @@ func (e *Emulator) secretProto(s *secret) *pb.Secret {
 func (e *Emulator) versionProto(s *secret, v *version) *pb.SecretVersion {
 	out := &pb.SecretVersion{
 		Name: e.versionName(s.name, v.number), CreateTime: timestamppb.New(v.created), State: v.state,
-		ClientSpecifiedPayloadChecksum: v.checked, Etag: fmt.Sprintf(`"%d"`, v.state),
+		ClientSpecifiedPayloadChecksum: v.checked, Etag: fmt.Sprintf(`"%d"`, v.etag),
 	}
 	if !v.destroyed.IsZero() {
 		out.DestroyTime = timestamppb.New(v.destroyed)
@@ -116,10 +126,10 @@ func (e *Emulator) versionProto(s *secret, v *version) *pb.SecretVersion {
 	return out
 }
 
-// At puts a secret into a location instead of among the global ones.
+// At means the secret of a location instead of the global one.
 func At(location string) PutOption { return func(p *put) { p.name.location = location } }
 
-// In puts a secret into another project than DefaultProject.
+// In means the secret of another project than DefaultProject.
 func In(project string) PutOption { return func(p *put) { p.name.project = project } }
 
 // Labels sets labels on the secret; without it the labels stay.
@@ -163,6 +173,9 @@ func (e *Emulator) Put(id string, data []byte, opts ...PutOption) int64 {
 	if p.annotations != nil {
 		s.annotations = maps.Clone(p.annotations)
 	}
+	if p.labels != nil || p.annotations != nil {
+		s.etag++
+	}
 	if p.empty {
 		return 0
 	}
@@ -189,14 +202,19 @@ func (e *Emulator) SetState(id string, number int64, state pb.SecretVersion_Stat
 
 func (v *version) set(state pb.SecretVersion_State, at time.Time) {
 	v.state = state
+	v.etag++
 	if state == pb.SecretVersion_DESTROYED {
 		v.data, v.destroyed = nil, at
 	}
 }
 
-// Delete removes a global secret at once. It makes no call.
-func (e *Emulator) Delete(id string) {
+// Delete removes a secret at once. It makes no call. Of the options it heeds At and In.
+func (e *Emulator) Delete(id string, opts ...PutOption) {
+	p := put{name: name{project: DefaultProject, id: id}}
+	for _, o := range opts {
+		o(&p)
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.removeLocked(name{project: DefaultProject, id: id})
+	e.removeLocked(p.name)
 }

@@ -9,13 +9,16 @@ import (
 	pb "cloud.google.com/go/secretmanager/apiv1/secretmanagerpb"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/emptypb"
 )
 
-// The limits of https://cloud.google.com/secret-manager/quotas and of labels.
+// The limits of https://cloud.google.com/secret-manager/quotas, and those that Google's protos describe.
 const (
-	maxLabels  = 64
-	maxAliases = 50
+	maxLabels      = 64
+	maxAliases     = 50
+	maxTopics      = 10
+	maxAnnotations = 16 << 10 // bytes of all keys and values, which must be less
 )
 
 var (
@@ -23,6 +26,8 @@ var (
 	labelKey   = regexp.MustCompile(`^[\p{Ll}\p{Lo}][\p{Ll}\p{Lo}\p{N}_-]{0,62}$`)
 	labelValue = regexp.MustCompile(`^[\p{Ll}\p{Lo}\p{N}_-]{0,63}$`)
 	aliasName  = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]{0,62}$`)
+	topicName  = regexp.MustCompile(`^projects/[^/]+/topics/[^/]+$`)
+	annotation = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$`)
 )
 
 // CreateSecret creates a secret without a version.
@@ -40,7 +45,13 @@ func (e *Emulator) CreateSecret(_ context.Context, in *pb.CreateSecretRequest) (
 	case n.location != "" && in.GetSecret().GetReplication() != nil:
 		return nil, invalid("Secret.replication must not be set on a regional secret")
 	}
-	if err := checkLabels(in.GetSecret().GetLabels()); err != nil {
+	var made secret
+	for _, path := range []string{"labels", "annotations", "topics"} {
+		if err := made.update(path, in.GetSecret()); err != nil {
+			return nil, err
+		}
+	}
+	if err := checkReplication(in.GetSecret().GetReplication()); err != nil {
 		return nil, err
 	}
 	e.mu.Lock()
@@ -49,8 +60,55 @@ func (e *Emulator) CreateSecret(_ context.Context, in *pb.CreateSecretRequest) (
 		return nil, status.Errorf(codes.AlreadyExists, "Secret [%s] already exists.", e.secretName(n))
 	}
 	s := e.insertLocked(n)
-	s.labels, s.annotations = maps.Clone(in.GetSecret().GetLabels()), maps.Clone(in.GetSecret().GetAnnotations())
+	s.labels, s.annotations, s.topics = made.labels, made.annotations, made.topics
+	if r := in.GetSecret().GetReplication(); r != nil {
+		s.replication = proto.CloneOf(r)
+	}
 	return e.secretProto(s), nil
+}
+
+// checkReplication checks where the values of a secret are to be.
+func checkReplication(r *pb.Replication) error {
+	if r.GetUserManaged() == nil {
+		return nil
+	}
+	seen := map[string]bool{}
+	for _, replica := range r.GetUserManaged().GetReplicas() {
+		if replica.GetLocation() == "" || seen[replica.GetLocation()] {
+			return invalid("The replica [%s] is not valid", replica.GetLocation())
+		}
+		seen[replica.GetLocation()] = true
+	}
+	if len(seen) == 0 {
+		return invalid("Secret.replication.user_managed.replicas is required")
+	}
+	return nil
+}
+
+func checkAnnotations(annotations map[string]string) error {
+	size := 0
+	for k, v := range annotations {
+		if !annotation.MatchString(k) {
+			return invalid("The annotation key [%s] is not valid", k)
+		}
+		size += len(k) + len(v)
+	}
+	if size >= maxAnnotations {
+		return invalid("The annotations must have less than %d bytes", maxAnnotations)
+	}
+	return nil
+}
+
+func checkTopics(topics []string) error {
+	if len(topics) > maxTopics {
+		return invalid("A secret has at most %d topics", maxTopics)
+	}
+	for _, t := range topics {
+		if !topicName.MatchString(t) {
+			return invalid("The topic [%s] is not valid", t)
+		}
+	}
+	return nil
 }
 
 func checkLabels(labels map[string]string) error {
@@ -73,8 +131,8 @@ func (e *Emulator) AddSecretVersion(_ context.Context, in *pb.AddSecretVersionRe
 	}
 	p := in.GetPayload()
 	switch {
-	case p == nil:
-		return nil, invalid("The payload is required")
+	case len(p.GetData()) == 0:
+		return nil, invalid("Field [payload] is required.")
 	case len(p.GetData()) > MaxPayload:
 		return nil, invalid("Secret payload size exceeds %d bytes", MaxPayload)
 	case p.DataCrc32C != nil && p.GetDataCrc32C() != checksum(p.GetData()):
@@ -91,7 +149,7 @@ func (e *Emulator) AddSecretVersion(_ context.Context, in *pb.AddSecretVersionRe
 	return e.versionProto(s, v), nil
 }
 
-// UpdateSecret changes labels, annotations and aliases, as its mask says.
+// UpdateSecret changes labels, annotations, topics and aliases, as its mask says.
 func (e *Emulator) UpdateSecret(_ context.Context, in *pb.UpdateSecretRequest) (*pb.Secret, error) {
 	n, err := e.parseSecret(in.GetSecret().GetName())
 	if err != nil {
@@ -127,7 +185,15 @@ func (s *secret) update(path string, to *pb.Secret) error {
 		return checkLabels(s.labels)
 	case "annotations":
 		s.annotations = maps.Clone(to.GetAnnotations())
-		return nil
+		return checkAnnotations(s.annotations)
+	case "topics":
+		s.topics = nil
+		for _, t := range to.GetTopics() {
+			s.topics = append(s.topics, t.GetName())
+		}
+		return checkTopics(s.topics)
+	case "replication":
+		return invalid("Secret.replication is immutable")
 	case "version_aliases":
 		s.aliases = maps.Clone(to.GetVersionAliases())
 		return s.checkAliases()
@@ -171,27 +237,36 @@ func (e *Emulator) DeleteSecret(_ context.Context, in *pb.DeleteSecretRequest) (
 
 // DisableSecretVersion disables a version.
 func (e *Emulator) DisableSecretVersion(_ context.Context, in *pb.DisableSecretVersionRequest) (*pb.SecretVersion, error) {
-	return e.setState(in.GetName(), pb.SecretVersion_DISABLED)
+	return e.setState(in, pb.SecretVersion_DISABLED)
 }
 
 // EnableSecretVersion enables a version.
 func (e *Emulator) EnableSecretVersion(_ context.Context, in *pb.EnableSecretVersionRequest) (*pb.SecretVersion, error) {
-	return e.setState(in.GetName(), pb.SecretVersion_ENABLED)
+	return e.setState(in, pb.SecretVersion_ENABLED)
 }
 
 // DestroySecretVersion destroys a version for good.
 func (e *Emulator) DestroySecretVersion(_ context.Context, in *pb.DestroySecretVersionRequest) (*pb.SecretVersion, error) {
-	return e.setState(in.GetName(), pb.SecretVersion_DESTROYED)
+	return e.setState(in, pb.SecretVersion_DESTROYED)
 }
 
-func (e *Emulator) setState(resource string, state pb.SecretVersion_State) (*pb.SecretVersion, error) {
+// changesState are the requests that change the state of a version, if it still has an etag.
+type changesState interface {
+	named
+	GetEtag() string
+}
+
+func (e *Emulator) setState(in changesState, state pb.SecretVersion_State) (*pb.SecretVersion, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	s, v, err := e.versionLocked(resource)
+	s, v, err := e.versionLocked(in.GetName())
 	if err != nil {
 		return nil, err
 	}
-	if v.state == pb.SecretVersion_DESTROYED {
+	switch {
+	case in.GetEtag() != "" && in.GetEtag() != e.versionProto(s, v).GetEtag():
+		return nil, precondition("The etag does not match")
+	case v.state == pb.SecretVersion_DESTROYED:
 		return nil, precondition("Secret Version [%s] is in %s state.", e.versionName(s.name, v.number), v.state)
 	}
 	v.set(state, e.now())

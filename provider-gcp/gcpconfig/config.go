@@ -66,7 +66,7 @@ func (c *Config) loginOf(ctx context.Context, spec *v1alpha1.GCPSpec, at endpoin
 	switch {
 	case auth == nil:
 		if err := creds.Ambient(); err != nil {
-			return nil, err
+			return nil, store.Field("spec.auth", err)
 		}
 		if !at.trusted() {
 			return nil, store.NewError(store.Invalid, "spec.endpoint: must be an address of googleapis.com where spec.auth is not set, for the operator's own identity is shown there")
@@ -77,7 +77,7 @@ func (c *Config) loginOf(ctx context.Context, spec *v1alpha1.GCPSpec, at endpoin
 	case auth.SecretRef != nil:
 		raw, err := creds.SecretValue(ctx, auth.SecretRef.SecretAccessKeySecretRef)
 		if err != nil {
-			return nil, err
+			return nil, store.Field(keyField, err)
 		}
 		k, err := parseKey(raw, at.logins)
 		if err != nil {

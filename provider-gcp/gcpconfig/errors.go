@@ -1,8 +1,6 @@
 package gcpconfig
 
 import (
-	"crypto/tls"
-	"crypto/x509"
 	"regexp"
 	"strings"
 	"time"
@@ -89,6 +87,9 @@ func Explain(err error, what string) *store.Error {
 
 func explain(err error) *store.Error {
 	code := codeOf(err)
+	if isTooLarge(err) {
+		return store.NewError(store.Unavailable, "the answer of Google is too large, or damaged; check spec.endpoint")
+	}
 	if code == codes.OK || code == codes.Unavailable {
 		return explainTransport(err)
 	}
@@ -111,14 +112,20 @@ func explain(err error) *store.Error {
 	return e
 }
 
+// isTooLarge reports whether it is gRPC itself, and no server, that has enough: it uses the code of a
+// quota for answers beyond maxAnswer, too, and for noise that it takes for one.
+func isTooLarge(err error) bool {
+	return codeOf(err) == codes.ResourceExhausted && strings.HasPrefix(status.Convert(err).Message(), "grpc: received message larger than max")
+}
+
 // explainTransport is for calls that got no answer. Only the kind of failure is told from the text.
 func explainTransport(err error) *store.Error {
-	text := err.Error()
+	text, certificate := err.Error(), store.CertificateFaultOf(err)
 	switch {
 	case isEndOfTime(err):
 		return store.NewError(store.Unavailable, "Google did not answer in time")
-	case isBadCertificate(err):
-		return store.NewError(store.Unavailable, "the certificate of Google's address cannot be verified; check spec.endpoint and the operator's trusted certificates")
+	case certificate != "":
+		return store.NewError(store.Unavailable, "the certificate of Google's address %s; check spec.endpoint and the operator's trusted certificates", certificate)
 	case codeOf(err) != codes.Unavailable:
 		return store.Safe(err)
 	case strings.Contains(text, "lookup ") || strings.Contains(text, "produced zero addresses"):
@@ -127,17 +134,6 @@ func explainTransport(err error) *store.Error {
 		return store.NewError(store.Unavailable, "cannot reach Google: the connection is refused")
 	}
 	return store.NewError(store.Unavailable, "Google is not available")
-}
-
-// isBadCertificate reports whether TLS failed for the server's certificate. gRPC, and the OAuth
-// package of the operator's own identity, keep only the text.
-func isBadCertificate(err error) bool {
-	var verification *tls.CertificateVerificationError
-	var unknown x509.UnknownAuthorityError
-	if errors.As(err, &verification) || errors.As(err, &unknown) {
-		return true
-	}
-	return strings.Contains(err.Error(), "tls: failed to verify certificate")
 }
 
 var (
@@ -183,10 +179,21 @@ var permission = regexp.MustCompile(`\b(secretmanager\.[a-zA-Z]{1,40}\.[a-zA-Z]{
 func deniedBy(s *status.Status, info *errdetails.ErrorInfo) string {
 	for _, text := range []string{info.GetMetadata()["permission"], resource.ReplaceAllString(s.Message(), "")} {
 		if m := permission.FindString(text); m != "" && m != "secretmanager.googleapis.com" {
-			return denied + ": the caller lacks " + m + "; grant it roles/secretmanager.secretAccessor, or roles/secretmanager.viewer for lists and metadata"
+			return denied + ": the caller lacks " + m + "; grant it " + roleFor(m)
 		}
 	}
 	return denied
+}
+
+// roleFor names the smallest of Google's own roles that holds a permission.
+func roleFor(permission string) string {
+	switch permission {
+	case "secretmanager.secrets.create", "secretmanager.secrets.update", "secretmanager.secrets.delete":
+		return "roles/secretmanager.admin, or a role of your own that holds it"
+	case "secretmanager.versions.add":
+		return "roles/secretmanager.secretVersionAdder"
+	}
+	return "roles/secretmanager.secretAccessor, or roles/secretmanager.viewer for lists and metadata"
 }
 
 // retryAfter is how long Google asks to wait; 0 if it does not say.
@@ -201,6 +208,20 @@ func retryAfter(err error) time.Duration {
 		}
 	}
 	return 0
+}
+
+// IsDisabled reports whether the call was for the value of a version that is disabled.
+func IsDisabled(err error) bool {
+	s := status.Convert(err)
+	return !isOwn(err) && codeOf(err) == codes.FailedPrecondition && reasonOf(s, infoOf(s)) == disabled
+}
+
+// IsChanged reports whether a change was refused because what it is about is not as the caller took it to
+// be: the etag does not match, or somebody else changes it at the same time.
+func IsChanged(err error) bool {
+	s := status.Convert(err)
+	code := codeOf(err)
+	return !isOwn(err) && (code == codes.FailedPrecondition || code == codes.Aborted) && reasonOf(s, infoOf(s)) == ""
 }
 
 // IsPermissionMissing reports whether the login works, but one permission is missing.

@@ -27,6 +27,10 @@ func (nobody) SecretValue(context.Context, common.SecretKeySelector) ([]byte, er
 	return nil, errBoom
 }
 
+func (nobody) ConfigMapValue(context.Context, common.ConfigMapKeySelector) ([]byte, error) {
+	return nil, errBoom
+}
+
 func (nobody) ServiceAccountToken(context.Context, common.ServiceAccountSelector, ...string) (string, error) {
 	return "", errBoom
 }

@@ -17,13 +17,18 @@ type retries struct{ store.Retries }
 // do tries until it succeeds, or a further try is of no use. When time runs out after an answer it
 // returns that: a caller must learn that it was throttled, not that time ran out.
 func (r retries) do(ctx context.Context, try func(context.Context) error) error {
+	return r.doWhile(ctx, worthRetrying, try)
+}
+
+// doWhile is do that leaves it to worth which errors are tried again.
+func (r retries) doWhile(ctx context.Context, worth func(error) bool, try func(context.Context) error) error {
 	var said error
 	for n := 0; ; n++ {
 		err := r.once(ctx, try)
 		if said != nil && ctx.Err() != nil && isEndOfTime(err) {
 			return said
 		}
-		if err == nil || n >= r.Max || ctx.Err() != nil || !worthRetrying(err) {
+		if err == nil || n >= r.Max || ctx.Err() != nil || !worth(err) {
 			return err
 		}
 		said = err
@@ -70,6 +75,10 @@ func codeOf(err error) codes.Code {
 	return codes.OK
 }
 
+// wasRefused reports whether to try again at once what must not be done twice: only throttling proves
+// that nothing was done. After any other error it may have been, and the answer was lost.
+func wasRefused(err error) bool { return codeOf(err) == codes.ResourceExhausted && worthRetrying(err) }
+
 // worthRetrying reports whether to try again at once. Where Google says how long to wait that is left
 // to the caller. A login was tried often enough on its own.
 func worthRetrying(err error) bool {
@@ -83,13 +92,13 @@ func worthRetrying(err error) bool {
 	}
 	switch codeOf(err) {
 	case codes.Unavailable:
-		return !isBadCertificate(err)
+		return store.CertificateFaultOf(err) == ""
 	case codes.ResourceExhausted:
-		return retryAfter(err) == 0
+		return retryAfter(err) == 0 && !isTooLarge(err)
 	case codes.Internal, codes.DeadlineExceeded, codes.Aborted:
 		return true
 	case codes.OK: // no answer over HTTP
-		return !isBadCertificate(err)
+		return store.CertificateFaultOf(err) == ""
 	}
 	return false
 }

@@ -86,7 +86,7 @@ var impersonationRefusals = refusals{
 func (l workloadLogin) login(ctx context.Context) (token, error) {
 	subject, err := l.creds.ServiceAccountToken(ctx, l.account, l.tokenAudience...)
 	if err != nil {
-		return token{}, err
+		return token{}, store.Field(accountField, err)
 	}
 	t, err := l.form(ctx, l.at.exchange, url.Values{
 		"grant_type":           {grantExchange},

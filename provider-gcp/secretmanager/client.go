@@ -1,4 +1,4 @@
-// Package secretmanager reads Google Secret Manager for the store Kinds GCPSecretManager and
+// Package secretmanager reads and writes Google Secret Manager for the store Kinds GCPSecretManager and
 // ClusterGCPSecretManager.
 package secretmanager
 
@@ -46,7 +46,7 @@ func (p Provider) connect(ctx context.Context, o store.Object, spec *v1alpha1.GC
 	return &Client{api: pb.NewSecretManagerServiceClient(c.Conn), config: c, parent: parentOf(spec)}, nil
 }
 
-// A Client reads the secrets of one project, or of one location of it. It is no store.Batcher: Google
+// A Client reads and writes the secrets of one project, or of one location of it. It is no store.Batcher: Google
 // reads one secret a call.
 type Client struct {
 	api    pb.SecretManagerServiceClient

@@ -535,14 +535,14 @@ func TestTLS(t *testing.T) {
 	}
 	c = client(t, srv)
 	_, err := c.Get(soon(t), store.Ref{Key: "db"})
-	fails(t, "One that is not proves nothing about a secret.", err, store.Unavailable, "the certificate of Google's address cannot be verified")
+	fails(t, "One that is not proves nothing about a secret.", err, store.Unavailable, "the certificate of Google's address is signed by an authority that is not trusted")
 	c = client(t, srv, func(s *testStore) { s.Spec.Auth, s.ambient = nil, true })
 	file := filepath.Join(t.TempDir(), "adc.json")
 	if err := os.WriteFile(file, srv.Key("operator@p"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("GOOGLE_APPLICATION_CREDENTIALS", file)
-	fails(t, "Nor does a login there.", c.Check(soon(t)), store.Unavailable, "the certificate of Google's address cannot be verified")
+	fails(t, "Nor does a login there.", c.Check(soon(t)), store.Unavailable, "the certificate of Google's address is signed by an authority that is not trusted")
 }
 
 func TestUnreachable(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 	"google.golang.org/grpc/codes"
 
 	"github.com/direct-secrets/direct-secrets/common/store"
@@ -12,9 +13,10 @@ import (
 	"github.com/direct-secrets/direct-secrets/provider-gcp/emulator"
 )
 
-func TestConformance(t *testing.T) {
-	srv := start(t)
-	storetest.Run(t, storetest.Harness{
+func TestConformance(t *testing.T) { storetest.Run(t, harness(start(t))) }
+
+func harness(srv *emulator.Server) storetest.Harness {
+	return storetest.Harness{
 		Connect: func(ctx context.Context) (store.Client, error) { return storeOf(srv).connect(ctx) },
 		ConnectDenied: func(ctx context.Context) (store.Client, error) {
 			s := storeOf(srv)
@@ -22,7 +24,14 @@ func TestConformance(t *testing.T) {
 			srv.RevokeKeys("revoked@test-project.iam.gserviceaccount.com")
 			return s.connect(ctx)
 		},
+		ConnectTo: func(ctx context.Context, url string) (store.Client, error) {
+			return readFrom(ctx, storeOf(srv), url)
+		},
+		Server: srv.URL(),
 		Put: func(_ context.Context, key string, data []byte, labels map[string]string) error {
+			if !secretID.MatchString(key) {
+				return errors.New("Google has no such ids")
+			}
 			srv.Put(key, data, emulator.Labels(labels))
 			return nil
 		},
@@ -36,14 +45,16 @@ func TestConformance(t *testing.T) {
 			return srv.Inject(fault), nil
 		},
 		// Ids have no slashes.
-		Key: func(name string) string { return strings.ReplaceAll(name, "/", "_") },
-	})
+		Key:      func(name string) string { return strings.ReplaceAll(name, "/", "_") },
+		MaxWrite: maxSize,
+		Metadata: []string{`{"labels":{"team":"shop"},"annotations":{"owner":"a@b"},"topics":["projects/p/topics/a"]}`, `{"labels":{"team":"bank"},"annotations":{"owner":"c@d"},"topics":[]}`},
+	}
 }
 
 var failures = map[storetest.Failure]emulator.Fault{
 	storetest.Denied:      {Code: codes.PermissionDenied, Message: "Permission 'secretmanager.versions.access' denied"},
 	storetest.Throttled:   emulator.Throttled(),
 	storetest.Unavailable: {Code: codes.Unavailable, Message: "The service is currently unavailable."},
-	storetest.Hang:        {Hang: true},
+	storetest.Hang:        {Hang: true, Code: codes.Unavailable}, // A call that hung is not made later.
 	storetest.Dropped:     {Method: "AccessSecretVersion", Body: emulator.BodyNoPayload},
 }

@@ -32,6 +32,10 @@ func (s *testStore) SecretValue(_ context.Context, sel common.SecretKeySelector)
 	return nil, store.NewError(store.Invalid, "auth: Secret shop/%s has no value under key %q; add it or correct the reference", sel.Name, sel.Key)
 }
 
+func (s *testStore) ConfigMapValue(context.Context, common.ConfigMapKeySelector) ([]byte, error) {
+	return nil, errors.New("no ConfigMap")
+}
+
 func (s *testStore) ServiceAccountToken(_ context.Context, _ common.ServiceAccountSelector, audiences ...string) (string, error) {
 	if s.token == nil {
 		return "", errors.New("no token")
@@ -79,6 +83,24 @@ func start(t testing.TB, opts ...emulator.Option) *emulator.Server {
 		}
 	})
 	return srv
+}
+
+// readFrom connects to a store that logs in as it is, but reads from a server at another URL.
+func readFrom(ctx context.Context, s *testStore, url string) (*Client, error) {
+	good, err := s.connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	// The other login is not used, and this one needs no key for the other endpoint.
+	s.Spec.Auth = &v1alpha1.GCPAuth{WorkloadIdentity: &v1alpha1.WorkloadIdentity{Audience: "identitynamespace:pool:provider"}}
+	s.Spec.Endpoint = url
+	other, err := s.connect(ctx)
+	if err != nil {
+		return nil, errors.Join(err, good.Close())
+	}
+	unused := good.config.Conn
+	good.api, good.config.Conn = other.api, other.config.Conn
+	return good, unused.Close()
 }
 
 // client connects to a store, which options may change first.

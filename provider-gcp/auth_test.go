@@ -1,0 +1,172 @@
+package main
+
+import (
+	"bytes"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"encoding/pem"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	common "github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/controlplane"
+	"github.com/direct-secrets/direct-secrets/common/operator/operatortest"
+	"github.com/direct-secrets/direct-secrets/provider-gcp/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/provider-gcp/config"
+	"github.com/direct-secrets/direct-secrets/provider-gcp/emulator"
+)
+
+func newClusterStore(spec v1alpha1.GCPSpec, serves common.ClusterStoreSpec) *v1alpha1.ClusterGCPSecretManager {
+	return &v1alpha1.ClusterGCPSecretManager{Spec: v1alpha1.ClusterGCPSecretManagerSpec{
+		GCPSecretManagerSpec: v1alpha1.GCPSecretManagerSpec{GCPSpec: spec}, ClusterStoreSpec: serves,
+	}}
+}
+
+// otherPrivate returns a key file with a private key that does not belong to it.
+func otherPrivate(t *testing.T, file []byte) []byte {
+	t.Helper()
+	private, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		t.Fatal(err)
+	}
+	der, err := x509.MarshalPKCS8PrivateKey(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return with(t, file, "private_key", string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})))
+}
+
+// with changes a field of a key file.
+func with(t *testing.T, file []byte, field, value string) []byte {
+	t.Helper()
+	fields := map[string]string{}
+	if err := json.Unmarshal(file, &fields); err != nil {
+		t.Fatal(err)
+	}
+	fields[field] = value
+	changed, err := json.Marshal(fields)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return changed
+}
+
+func TestBadAuth(t *testing.T) {
+	const (
+		ns       = "bad-auth"
+		subject  = "system:serviceaccount:" + ns + ":default"
+		guarded  = poolProvider + "-guarded"
+		deleted  = "deleted@test-project.iam.gserviceaccount.com"
+		key      = "spec.auth.secretRef.secretAccessKeySecretRef: "
+		workload = "spec.auth.workloadIdentity"
+		invalid  = common.ReasonStoreInvalidSpec
+		failed   = common.ReasonStoreAuthFailed
+	)
+	srv := startEmulator(t)
+	srv.AddProvider(emulator.Provider{Audience: poolProvider, Subjects: []string{subject}})
+	srv.AddProvider(emulator.Provider{Audience: guarded, Subjects: []string{"system:serviceaccount:bank:default"}})
+	srv.AddServiceAccount("owner@test-project.iam.gserviceaccount.com", "system:serviceaccount:bank:default")
+	certified := httptest.NewTLSServer(nil) // It only lends its certificate, which nobody trusts.
+	certified.Close()
+	stranger := startEmulator(t, emulator.WithTLS(&tls.Config{Certificates: certified.TLS.Certificates, MinVersion: tls.VersionTLS12}))
+	good, revoked := srv.Key(reader), srv.Key(deleted)
+	srv.RevokeKeys(deleted)
+	suite.Namespace(t, ns, nil)
+	suite.Secret(t, ns, "gcp", map[string]string{
+		"key.json": string(good), "revoked": string(revoked), "garbage": "c4n4ry", "cut": string(bytes.TrimRight(good, "}")),
+		"user": string(with(t, good, "type", "authorized_user")), "nobody": string(with(t, good, "client_email", "")),
+		"no-private": string(with(t, good, "private_key", "c4n4ry")), "other-private": string(otherPrivate(t, good)),
+		"other-account": string(with(t, good, "client_email", "nobody@test-project.iam.gserviceaccount.com")),
+		"stranger":      string(stranger.Key(reader)),
+		"elsewhere":     string(with(t, good, "token_uri", "https://evil.example/token")),
+	})
+	suite.Start(t, "provider-gcp", config.RBAC, provider)
+
+	file := func(name, key string) *v1alpha1.GCPAuth {
+		return &v1alpha1.GCPAuth{SecretRef: &v1alpha1.GCPSecretRef{SecretAccessKeySecretRef: common.SecretKeySelector{Name: name, Key: key}}}
+	}
+	federated := func(change func(*v1alpha1.WorkloadIdentity)) *v1alpha1.GCPAuth {
+		a := byToken("")
+		change(a.WorkloadIdentity)
+		return a
+	}
+	cases := map[string]struct {
+		why        string
+		spec       v1alpha1.GCPSpec
+		want, says string
+	}{
+		"NoSecret":     {"The key is nowhere.", v1alpha1.GCPSpec{Auth: file("none", "key.json")}, invalid, key + "Secret bad-auth/none does not exist"},
+		"NoKey":        {"It is not under that key.", v1alpha1.GCPSpec{Auth: file("gcp", "none")}, invalid, key + `Secret bad-auth/gcp has no value under key "none"`},
+		"Elsewhere":    {"A namespaced store reads beside itself.", v1alpha1.GCPSpec{Auth: byKey("bank")}, invalid, key + "Secret gcp must not name a namespace"},
+		"Garbage":      {"It is no JSON.", v1alpha1.GCPSpec{Auth: file("gcp", "garbage")}, invalid, key},
+		"Cut":          {"Nor is half of it.", v1alpha1.GCPSpec{Auth: file("gcp", "cut")}, invalid, key},
+		"User":         {"It is somebody else's.", v1alpha1.GCPSpec{Auth: file("gcp", "user")}, invalid, key + "its type is not service_account"},
+		"NoEmail":      {"It does not say whose it is.", v1alpha1.GCPSpec{Auth: file("gcp", "nobody")}, invalid, key + "it has no client_email"},
+		"NoPrivate":    {"There is no private key in it.", v1alpha1.GCPSpec{Auth: file("gcp", "no-private")}, invalid, key + "its private_key is not PEM"},
+		"OtherPrivate": {"It is that of another key.", v1alpha1.GCPSpec{Auth: file("gcp", "other-private")}, failed, key},
+		"OtherAccount": {"There is no such service account.", v1alpha1.GCPSpec{Auth: file("gcp", "other-account")}, failed, key},
+		"Revoked":      {"The key was deleted.", v1alpha1.GCPSpec{Auth: file("gcp", "revoked")}, failed, key},
+		"TokenURI":     {"A key does not say where to log in.", v1alpha1.GCPSpec{Auth: file("gcp", "elsewhere")}, invalid, key + "its token_uri is not"},
+
+		"NoAccount": {"The ServiceAccount does not exist.", v1alpha1.GCPSpec{Auth: federated(func(w *v1alpha1.WorkloadIdentity) { w.ServiceAccountRef.Name = "nobody" })}, invalid, workload + ".serviceAccountRef: ServiceAccount bad-auth/nobody does not exist"},
+		"NoPool":    {"There is no such pool.", v1alpha1.GCPSpec{Auth: federated(func(w *v1alpha1.WorkloadIdentity) { w.Audience = poolProvider + "-none" })}, failed, workload + ".audience: "},
+		"TokenAudience": {"The token is for somebody else.", v1alpha1.GCPSpec{Auth: federated(func(w *v1alpha1.WorkloadIdentity) {
+			w.ServiceAccountRef.Audiences = []string{"https://elsewhere.example"}
+		})}, failed, "audience (or serviceAccountRef.audiences)"},
+		"Rejected":      {"The pool does not take this ServiceAccount.", v1alpha1.GCPSpec{Auth: federated(func(w *v1alpha1.WorkloadIdentity) { w.Audience = guarded })}, failed, workload + ".serviceAccountRef: "},
+		"Impersonation": {"It may not impersonate the service account.", v1alpha1.GCPSpec{Auth: byToken("owner@test-project.iam.gserviceaccount.com")}, failed, workload + ".serviceAccountEmail: the ServiceAccount may not impersonate it"},
+		"NoEmailOwner":  {"There is no such service account.", v1alpha1.GCPSpec{Auth: byToken("nobody@test-project.iam.gserviceaccount.com")}, failed, workload + ".serviceAccountEmail: "},
+
+		"Ambient":     {"A namespaced store does not get the operator's own identity.", v1alpha1.GCPSpec{}, invalid, "spec.auth: "},
+		"UnknownCA":   {"Nobody trusts the certificate.", v1alpha1.GCPSpec{Endpoint: stranger.URL(), Auth: file("gcp", "stranger")}, common.ReasonStoreUnreachable, "check spec.endpoint"},
+		"UnknownCAWI": {"Nor where a token is exchanged.", v1alpha1.GCPSpec{Endpoint: stranger.URL(), Auth: byToken("")}, common.ReasonStoreUnreachable, "check spec.endpoint"},
+		"PlainHTTP":   {"A key is not used over plain HTTP.", v1alpha1.GCPSpec{Endpoint: "http://gcp.example", Auth: file("gcp", "key.json")}, invalid, "spec.endpoint: "},
+	}
+	reads := func() []string {
+		all := []string{}
+		for _, c := range append(srv.CallLog(), stranger.CallLog()...) {
+			if c.Method == "AccessSecretVersion" {
+				all = append(all, c.Name)
+			}
+		}
+		return all
+	}
+	at := func(spec v1alpha1.GCPSpec) v1alpha1.GCPSpec {
+		spec.ProjectID = emulator.DefaultProject
+		if spec.Endpoint == "" {
+			spec.Endpoint = srv.URL()
+		}
+		return spec
+	}
+	bad := map[string]operatortest.BadStore{}
+	for name, tc := range cases {
+		bad[name] = operatortest.BadStore{Why: tc.why, Store: newStore(ns, "", at(tc.spec)), Want: tc.want, Says: tc.says}
+	}
+	t.Run("GCPSecretManager", func(t *testing.T) { suite.BadStores(t, ns, bad, reads) })
+	t.Run("ClusterGCPSecretManager", func(t *testing.T) {
+		none := common.ClusterStoreSpec{}
+		nowhere := federated(func(w *v1alpha1.WorkloadIdentity) { w.ServiceAccountRef.Namespace = "nowhere" })
+		suite.BadStores(t, ns, map[string]operatortest.BadStore{
+			"NoNamespace":        {Why: "Which namespace?", Store: newClusterStore(at(v1alpha1.GCPSpec{Auth: byKey("")}), none), Want: invalid, Says: key + "Secret gcp needs a namespace"},
+			"AccountNoNamespace": {Why: "Which namespace?", Store: newClusterStore(at(v1alpha1.GCPSpec{Auth: byToken("")}), none), Want: invalid, Says: workload + ".serviceAccountRef: ServiceAccount default needs a namespace"},
+			"NoSecret":           {Why: "It is not there.", Store: newClusterStore(at(v1alpha1.GCPSpec{Auth: byKey("nowhere")}), none), Want: invalid, Says: key + "Secret nowhere/gcp does not exist"},
+			"NoAccount":          {Why: "Nor is this.", Store: newClusterStore(at(v1alpha1.GCPSpec{Auth: nowhere}), none), Want: invalid, Says: workload + ".serviceAccountRef: ServiceAccount nowhere/default does not exist"},
+		}, reads)
+
+		// Of a store that logs in as each namespace's own identity there is none to try, so that the object
+		// tells.
+		s := newClusterStore(at(v1alpha1.GCPSpec{Auth: byKey(ns)}), common.ClusterStoreSpec{AuthenticationScope: common.ScopeManifestNamespace})
+		s.Name = "beside"
+		suite.Create(t, s)
+		es := operatortest.ExternalSecret(ns, "beside", "ClusterGCPSecretManager", "beside", "shop-db", "password")
+		suite.Create(t, es)
+		controlplane.Eventually(t, func() string {
+			return cmp.Diff(`False SecretSyncedError Invalid: "shop-db" in ClusterGCPSecretManager "beside": `+key+`Secret gcp must not name a namespace with authenticationScope ManifestNamespace; remove the namespace`, suite.Says(t, es))
+		})
+	})
+}

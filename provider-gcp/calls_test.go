@@ -1,0 +1,48 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	common "github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/operator/operatortest"
+	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/provider-gcp/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/provider-gcp/config"
+	"github.com/direct-secrets/direct-secrets/provider-gcp/emulator"
+)
+
+// TestCalls counts what objects cost: reads and logins.
+func TestCalls(t *testing.T) {
+	const ns = "calls"
+	srv := startEmulator(t)
+	keys := []string{"a", "b", "c"}
+	for _, key := range keys {
+		srv.Put(key, []byte(operatortest.TenProperties))
+	}
+	suite.Namespace(t, ns, nil)
+	suite.Secret(t, ns, "gcp", map[string]string{"key.json": string(srv.Key(reader))})
+	suite.Start(t, "provider-gcp", config.RBAC, provider)
+
+	spec := func(namespace string) v1alpha1.GCPSpec {
+		return v1alpha1.GCPSpec{ProjectID: emulator.DefaultProject, Endpoint: srv.URL(), Auth: byKey(namespace)}
+	}
+	for kind, s := range map[string]store.Object{
+		"GCPSecretManager": newStore(ns, "", spec("")), "ClusterGCPSecretManager": newClusterStore(spec(ns), common.ClusterStoreSpec{}),
+	} {
+		t.Run(kind, func(t *testing.T) {
+			srv.Reset()
+			s.SetName("calls")
+			suite.Calls(t, ns, s, keys,
+				func(key string) (n int) {
+					for _, c := range srv.CallLog() {
+						if strings.Contains(c.Name, "/secrets/"+key) {
+							n++
+						}
+					}
+					return n
+				},
+				func() int { return srv.Calls(emulator.MethodToken) })
+		})
+	}
+}

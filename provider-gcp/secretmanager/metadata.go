@@ -1,0 +1,287 @@
+package secretmanager
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	pb "cloud.google.com/go/secretmanager/apiv1/secretmanagerpb"
+
+	"github.com/direct-secrets/direct-secrets/common/store"
+)
+
+const (
+	// reserved begins the keys that are this project's own.
+	reserved = "direct-secrets.io"
+	// createdBy is the annotation that holds the mark. Labels could not hold every mark, and neither
+	// allows a slash in a key.
+	createdBy = reserved + "_created-by"
+)
+
+// The limits of labels, annotations and topics are by the descriptions of Secret in Google's protos.
+const (
+	maxLabels      = 64
+	maxTopics      = 10
+	maxAnnotations = 16 << 10 // bytes of all keys and values, which must be less
+	maxKeyBytes    = 128
+)
+
+var (
+	labelKey      = regexp.MustCompile(`^[\p{Ll}\p{Lo}][\p{Ll}\p{Lo}\p{N}_-]{0,62}$`)
+	labelValue    = regexp.MustCompile(`^[\p{Ll}\p{Lo}\p{N}_-]{0,63}$`)
+	annotationKey = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$`)
+	topicName     = regexp.MustCompile(`^projects/[^/]+/topics/[^/]+$`)
+	kmsKeyName    = regexp.MustCompile(`^projects/[^/]+/locations/[^/]+/keyRings/[^/]+/cryptoKeys/[^/]+$`)
+)
+
+// settings are what the metadata of a Target says of a secret. What it does not name is left alone.
+type settings struct {
+	Labels      map[string]string `json:"labels"`
+	Annotations map[string]string `json:"annotations"`
+	Replication *replication      `json:"replication"`
+	// Topics are all that the secret shall have; nil leaves them alone.
+	Topics []string `json:"topics"`
+}
+
+type replication struct {
+	Automatic   *encryption  `json:"automatic"`
+	UserManaged *userManaged `json:"userManaged"`
+}
+
+type encryption struct {
+	KMSKeyName string `json:"kmsKeyName"`
+}
+
+type userManaged struct {
+	Replicas []replica `json:"replicas"`
+}
+
+type replica struct {
+	Location string `json:"location"`
+	encryption
+}
+
+func refused(format string, args ...any) error { return store.NewError(store.Invalid, format, args...) }
+
+// settingsOf reads metadata strictly: what is not understood would be forgotten in silence.
+func (c *Client) settingsOf(metadata []byte) (settings, error) {
+	var s settings
+	if metadata == nil {
+		return s, nil
+	}
+	d := json.NewDecoder(bytes.NewReader(metadata))
+	d.DisallowUnknownFields()
+	err := d.Decode(&s)
+	if err == nil {
+		if _, more := d.Token(); more != io.EOF {
+			return s, refused("metadata: is not one JSON object")
+		}
+	}
+	if err != nil {
+		return s, refused("metadata: %.200s; it takes labels and annotations (maps of strings), replication and topics", err)
+	}
+	return s, s.check(c.regional())
+}
+
+func (s settings) check(regional bool) error {
+	for _, k := range slices.Sorted(maps.Keys(s.Labels)) {
+		switch {
+		case strings.HasPrefix(k, reserved):
+			return refused("metadata.labels: key %s is reserved; choose another", shown(k))
+		case !labelKey.MatchString(k) || len(k) > maxKeyBytes:
+			return refused("metadata.labels: key %s must have at most 63 lower-case letters, digits, _ and -, and begin with a letter", shown(k))
+		case !labelValue.MatchString(s.Labels[k]) || len(s.Labels[k]) > maxKeyBytes:
+			return refused("metadata.labels: the value of %s must have at most 63 lower-case letters, digits, _ and -; use an annotation for others", shown(k))
+		}
+	}
+	for _, k := range slices.Sorted(maps.Keys(s.Annotations)) {
+		switch {
+		case strings.HasPrefix(k, reserved):
+			return refused("metadata.annotations: key %s is reserved; choose another", shown(k))
+		case !annotationKey.MatchString(k):
+			return refused("metadata.annotations: key %s must have at most 63 letters, digits, _, - and dots, and begin and end with a letter or digit", shown(k))
+		}
+	}
+	if len(s.Topics) > maxTopics {
+		return refused("metadata.topics: has %d entries, and a secret has at most %d", len(s.Topics), maxTopics)
+	}
+	for i, t := range s.Topics {
+		if !topicName.MatchString(t) {
+			return refused("metadata.topics[%d]: %s is not a topic; write it as projects/PROJECT/topics/TOPIC", i, shown(t))
+		}
+	}
+	if s.Replication != nil && regional {
+		return refused("metadata.replication: secrets of a location have none; remove it, or spec.location of the store")
+	}
+	if err := s.Replication.check(); err != nil {
+		return err
+	}
+	return withinLimits(s.Labels, s.Annotations)
+}
+
+func (r *replication) check() error {
+	switch {
+	case r == nil:
+		return nil
+	case (r.Automatic == nil) == (r.UserManaged == nil):
+		return refused("metadata.replication: set either automatic or userManaged")
+	case r.Automatic != nil:
+		return r.Automatic.check("metadata.replication.automatic.kmsKeyName")
+	case len(r.UserManaged.Replicas) == 0:
+		return refused("metadata.replication.userManaged.replicas: is empty; name a location")
+	}
+	seen := map[string]bool{}
+	for i, at := range r.UserManaged.Replicas {
+		switch {
+		case at.Location == "":
+			return refused("metadata.replication.userManaged.replicas[%d].location: is empty; write it as europe-west3", i)
+		case seen[at.Location]:
+			return refused("metadata.replication.userManaged.replicas[%d].location: %s is named twice", i, shown(at.Location))
+		}
+		seen[at.Location] = true
+		if err := at.check("metadata.replication.userManaged.replicas[].kmsKeyName"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (e encryption) check(field string) error {
+	if e.KMSKeyName != "" && !kmsKeyName.MatchString(e.KMSKeyName) {
+		return refused("%s: %s is not a key; write it as projects/PROJECT/locations/LOCATION/keyRings/RING/cryptoKeys/KEY", field, shown(e.KMSKeyName))
+	}
+	return nil
+}
+
+// withinLimits checks what a secret shall have in all.
+func withinLimits(labels, annotations map[string]string) error {
+	size := 0
+	for k, v := range annotations {
+		size += len(k) + len(v)
+	}
+	switch {
+	case len(labels) > maxLabels:
+		return refused("metadata.labels: with them the secret has %d labels, and at most %d are stored", len(labels), maxLabels)
+	case size >= maxAnnotations:
+		return refused("metadata.annotations: with them the annotations have %d bytes, and less than %d are stored", size, maxAnnotations)
+	}
+	return nil
+}
+
+// secret is what a new secret begins as.
+func (s settings) secret(regional bool, mark string) (*pb.Secret, error) {
+	out := &pb.Secret{Labels: s.Labels, Annotations: maps.Clone(s.Annotations), Topics: topics(s.Topics)}
+	if mark != "" {
+		out.Annotations = overlay(out.Annotations, map[string]string{createdBy: mark})
+	}
+	switch {
+	case regional:
+	case s.Replication == nil:
+		out.Replication = (&replication{Automatic: &encryption{}}).proto()
+	default:
+		out.Replication = s.Replication.proto()
+	}
+	return out, withinLimits(out.Labels, out.Annotations)
+}
+
+func topics(names []string) []*pb.Topic {
+	var out []*pb.Topic
+	for _, n := range names {
+		out = append(out, &pb.Topic{Name: n})
+	}
+	return out
+}
+
+func (r *replication) proto() *pb.Replication {
+	if r.Automatic != nil {
+		return &pb.Replication{Replication: &pb.Replication_Automatic_{Automatic: &pb.Replication_Automatic{CustomerManagedEncryption: r.Automatic.proto()}}}
+	}
+	out := &pb.Replication_UserManaged{}
+	for _, at := range r.UserManaged.Replicas {
+		out.Replicas = append(out.Replicas, &pb.Replication_UserManaged_Replica{Location: at.Location, CustomerManagedEncryption: at.proto()})
+	}
+	return &pb.Replication{Replication: &pb.Replication_UserManaged_{UserManaged: out}}
+}
+
+func (e encryption) proto() *pb.CustomerManagedEncryption {
+	if e.KMSKeyName == "" {
+		return nil
+	}
+	return &pb.CustomerManagedEncryption{KmsKeyName: e.KMSKeyName}
+}
+
+// fits reports a setting that a secret can never get.
+func (s settings) fits(current *pb.Secret) error {
+	if s.Replication == nil || slices.Equal(places(s.Replication.proto()), places(current.GetReplication())) {
+		return nil
+	}
+	return refused("metadata.replication: the secret exists with another one, which cannot be changed; correct it, or delete the secret so that it is made anew")
+}
+
+// places spells a replication so that it can be compared.
+func places(r *pb.Replication) []string {
+	out := []string{"automatic " + r.GetAutomatic().GetCustomerManagedEncryption().GetKmsKeyName()}
+	if u := r.GetUserManaged(); u != nil {
+		out = nil
+		for _, at := range u.GetReplicas() {
+			out = append(out, at.GetLocation()+" "+at.GetCustomerManagedEncryption().GetKmsKeyName())
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// drift names the settings that a secret has not.
+func (s settings) drift(current *pb.Secret) []string {
+	var out []string
+	for _, m := range []struct {
+		field      string
+		want, have map[string]string
+	}{{"annotations.", s.Annotations, current.GetAnnotations()}, {"labels.", s.Labels, current.GetLabels()}} {
+		for _, k := range slices.Sorted(maps.Keys(m.want)) {
+			if v, ok := m.have[k]; !ok || v != m.want[k] {
+				out = append(out, m.field+k)
+			}
+		}
+	}
+	if s.Topics != nil && !slices.Equal(names(topics(s.Topics)), names(current.GetTopics())) {
+		out = append(out, "topics")
+	}
+	return out
+}
+
+func names(topics []*pb.Topic) []string {
+	var out []string
+	for _, t := range topics {
+		out = append(out, t.GetName())
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// onto returns what a secret has to become, and which of its fields that changes.
+func (s settings) onto(current *pb.Secret) (to *pb.Secret, fields []string, err error) {
+	to = &pb.Secret{
+		Labels:      overlay(current.GetLabels(), s.Labels),
+		Annotations: overlay(current.GetAnnotations(), s.Annotations),
+		Topics:      topics(s.Topics),
+	}
+	for _, d := range s.drift(current) {
+		field, _, _ := strings.Cut(d, ".")
+		fields = append(fields, field)
+	}
+	return to, slices.Compact(fields), withinLimits(to.Labels, to.Annotations)
+}
+
+func overlay(under, over map[string]string) map[string]string {
+	out := maps.Clone(under)
+	if out == nil {
+		out = map[string]string{}
+	}
+	maps.Copy(out, over)
+	return out
+}

@@ -1,0 +1,111 @@
+package secretmanager
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/grpc/codes"
+
+	common "github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/push"
+	"github.com/direct-secrets/direct-secrets/common/push/pushtest"
+	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/provider-gcp/emulator"
+)
+
+func TestPushModel(t *testing.T) { pushtest.Model(t, harness(start(t))) }
+
+func pusher(c *Client, mark string) push.Pusher {
+	return push.Pusher{Kind: "GCPSecretManager", Writer: c, Policies: push.Policies{
+		Update: common.UpdateReplace, Adoption: common.AdoptionAdopt, Mark: mark, Features: c.Features(),
+	}}
+}
+
+// TestPushCrosses has somebody else add a version between the last look of a push and its own.
+func TestPushCrosses(t *testing.T) {
+	cases := map[string]struct {
+		reason               string
+		stands, theirs, want string
+		fault                emulator.Fault
+	}{
+		"Added":   {"What they added is there.", `{"x":"1"}`, `{"x":"1","theirs":"1"}`, `{"ours":"1","theirs":"1","x":"1"}`, emulator.Fault{}},
+		"Removed": {"What they removed is not.", `{"x":"1"}`, `{}`, `{"ours":"1"}`, emulator.Fault{}},
+		"Created": {"A secret that is being created may be written, too.", ``, `{"theirs":"1"}`, `{"ours":"1","theirs":"1"}`, emulator.Fault{}},
+		"NoJSON":  {"What cannot hold a property is not overwritten.", `{"x":"1"}`, `text`, `text`, emulator.Fault{}},
+		"Cut":     {"It is tried again to bring it back.", `{"x":"1"}`, `{"x":"1","theirs":"1"}`, `{"ours":"1","theirs":"1","x":"1"}`, emulator.Fault{Code: codes.Unavailable}},
+		"Lost":    {"Also where it may have been brought back already.", `{"x":"1"}`, `{"x":"1","theirs":"1"}`, `{"ours":"1","theirs":"1","x":"1"}`, emulator.Fault{Body: emulator.BodyLost}},
+		"Slow":    {"Also where Google wants fewer calls.", `{"x":"1"}`, `{"x":"1","theirs":"1"}`, `{"ours":"1","theirs":"1","x":"1"}`, emulator.Fault{Code: codes.ResourceExhausted, RetryAfter: time.Millisecond}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			srv := start(t)
+			if tc.stands != "" {
+				srv.Put("db", []byte(tc.stands))
+			}
+			c := client(t, srv)
+			ctx := soon(t)
+			release := srv.Inject(emulator.Fault{Method: add, Hang: true})
+			go func() {
+				defer release()
+				if err := srv.WaitForCalls(ctx, add, 1); err != nil {
+					t.Error(err)
+				}
+				srv.Put("db", []byte(tc.theirs))
+				tc.fault.Method, tc.fault.Times = add, 1
+				srv.Inject(tc.fault)
+			}()
+			p := pusher(c, mark)
+			o := p.Apply(ctx, target(""), []push.Value{{Property: "ours", Data: []byte("1")}}, nil)
+			if bad := tc.want == tc.theirs; (o.Err != nil) != bad {
+				t.Errorf("%s\nerror %v, want one: %t", tc.reason, o.Err, bad)
+			}
+			if diff := cmp.Diff(tc.want, string(observe(t, c, "").Data)); diff != "" {
+				t.Errorf("%s\nvalue: -want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// TestPushersShareOneSecret has eight objects push properties to one secret that none of them has made yet,
+// each property once, so that nobody makes good later what was lost.
+func TestPushersShareOneSecret(t *testing.T) {
+	const pushers, each = 8, 50
+	c := client(t, start(t))
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	defer cancel()
+	want := map[string]string{}
+	var all sync.WaitGroup
+	for i := range pushers {
+		p := pusher(c, fmt.Sprintf("object-%d", i))
+		var values []push.Value
+		for n := range each {
+			v := push.Value{Property: fmt.Sprintf("p-%d-%d", i, n), Data: fmt.Appendf(nil, "v-%d-%d", i, n)}
+			values, want[v.Property] = append(values, v), string(v.Data)
+		}
+		all.Go(func() {
+			for _, v := range values {
+				if o := p.Apply(ctx, target(""), []push.Value{v}, nil); o.Err != nil {
+					t.Errorf("%s: %v", v.Property, o.Err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	v, err := c.Get(soon(t), store.Ref{Key: "db"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	if err := json.Unmarshal(v.Data, &got); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("properties: -want, +got:\n%s", diff)
+	}
+	t.Logf("%d properties in %s versions", len(want), v.Version)
+}

@@ -1,0 +1,41 @@
+package secretmanager
+
+import (
+	"bytes"
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/store/storetest"
+)
+
+// TestTransportOfLogins has logins go where reads go, which so come to nothing before them.
+func TestTransportOfLogins(t *testing.T) {
+	srv := start(t)
+	h := harness(srv)
+	h.ConnectTo = func(ctx context.Context, url string) (store.Client, error) {
+		s := storeOf(srv)
+		s.Spec.Endpoint = url
+		s.secrets["key.json"] = bytes.ReplaceAll(srv.Key(reader), []byte(srv.URL()), []byte(url))
+		return s.connect(ctx)
+	}
+	h.Without = map[string]string{
+		"transport/no-such-host": "logins go to Google itself unless the endpoint is on loopback",
+		"transport/newer":        "a key signs for which server a login is, so none goes through another",
+	}
+	checks, err := storetest.Checks(t.Context(), h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range checks {
+		if !strings.HasPrefix(c.Name, "transport/") {
+			continue
+		}
+		t.Run(c.Name, func(t *testing.T) {
+			if err := c.Run(t.Context()); err != nil {
+				t.Errorf("%s:\n%v", c.Reason, err)
+			}
+		})
+	}
+}

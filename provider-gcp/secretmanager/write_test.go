@@ -1,0 +1,373 @@
+package secretmanager
+
+import (
+	"bytes"
+	"context"
+	"strings"
+	"testing"
+
+	pb "cloud.google.com/go/secretmanager/apiv1/secretmanagerpb"
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/grpc/codes"
+
+	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/store/storetest"
+	"github.com/direct-secrets/direct-secrets/provider-gcp/emulator"
+)
+
+const (
+	mark = "0b9c9f0e-6a0c-4b7e-9d43-8f5f6f6a7b10"
+	add  = "AddSecretVersion"
+)
+
+// TestConformanceOfRegionalWrites runs the checks of writes once more, in a location.
+func TestConformanceOfRegionalWrites(t *testing.T) {
+	const location = "europe-west3"
+	srv := start(t)
+	h := harness(srv)
+	h.Connect = func(ctx context.Context) (store.Client, error) {
+		s := storeOf(srv)
+		s.Spec.Location = location
+		return s.connect(ctx)
+	}
+	h.Put = func(_ context.Context, key string, data []byte, _ map[string]string) error {
+		srv.Put(key, data, emulator.At(location))
+		return nil
+	}
+	h.Delete = func(_ context.Context, key string) error {
+		srv.Delete(key, emulator.At(location))
+		return nil
+	}
+	checks, err := storetest.Checks(t.Context(), h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range checks {
+		if !strings.HasPrefix(c.Name, "write/") {
+			continue
+		}
+		t.Run(c.Name, func(t *testing.T) {
+			if err := c.Run(t.Context()); err != nil {
+				t.Errorf("%s:\n%v", c.Reason, err)
+			}
+		})
+	}
+	if log := srv.CallLog(); !strings.Contains(log[len(log)-1].Name, "/locations/"+location+"/") {
+		t.Errorf("the last call was for %s", log[len(log)-1].Name)
+	}
+}
+
+func target(metadata string) store.Target {
+	t := store.Target{Key: "db"}
+	if metadata != "" {
+		t.Metadata = []byte(metadata)
+	}
+	return t
+}
+
+func observe(t *testing.T, c *Client, metadata string) store.Observed {
+	t.Helper()
+	o, err := c.Observe(soon(t), target(metadata))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+func TestNoValue(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		state  pb.SecretVersion_State
+		want   string // the version that an update makes
+	}{
+		"None":      {"A secret may have no version.", pb.SecretVersion_STATE_UNSPECIFIED, "1"},
+		"Disabled":  {"A version that is switched off is no value.", pb.SecretVersion_DISABLED, "2"},
+		"Destroyed": {"Nor is one that is gone.", pb.SecretVersion_DESTROYED, "2"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			srv := start(t)
+			note := emulator.Annotations(map[string]string{createdBy: mark})
+			srv.Put("db", nil, emulator.Empty(), note)
+			if tc.state != pb.SecretVersion_STATE_UNSPECIFIED {
+				srv.Put("db", []byte("x"))
+				srv.SetState("db", 1, tc.state)
+			}
+			c := client(t, srv)
+			o := observe(t, c, "")
+			if o.Data != nil || o.Version != "" || o.Mark != mark || o.ID == "" {
+				t.Errorf("%s\nObserve(...) = %+v", tc.reason, o)
+			}
+			w, err := c.Update(soon(t), target(""), o, []byte("x"))
+			if err != nil || w.Version != tc.want || w.ID != o.ID || w.Lost != nil {
+				t.Errorf("%s\nUpdate(...) = %+v, %v", tc.reason, w, err)
+			}
+			if err := c.Delete(soon(t), target(""), o); store.ClassOf(err) != store.Conflict {
+				t.Errorf("%s\nWhat has a value now is not deleted as one without: %v", tc.reason, err)
+			}
+		})
+	}
+}
+
+func TestWrittenInBetween(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		others func(srv *emulator.Server)
+		data   string
+		want   store.Written
+		class  store.Class
+		part   string
+	}{
+		"Nobody": {"One number further nobody was there.", func(*emulator.Server) {}, "ours", store.Written{Version: "2"}, "", ""},
+		"One": {"What was covered comes back.", func(srv *emulator.Server) { srv.Put("db", []byte("theirs")) }, "ours",
+			store.Written{Version: "3", Lost: []byte("theirs")}, "", ""},
+		"Several": {"Of several it is the latest, for it was made of the others.", func(srv *emulator.Server) {
+			srv.Put("db", []byte("theirs"))
+			srv.Put("db", []byte("latest"))
+		}, "ours", store.Written{Version: "4", Lost: []byte("latest")}, "", ""},
+		"Empty": {"An empty value is one.", func(srv *emulator.Server) { srv.Put("db", []byte{}) }, "ours", store.Written{Version: "3", Lost: []byte{}}, "", ""},
+		"Disabled": {"What somebody switched off again is not brought back.", func(srv *emulator.Server) {
+			srv.Put("db", []byte("theirs"))
+			srv.SetState("db", 2, pb.SecretVersion_DISABLED)
+		}, "ours", store.Written{Version: "3"}, "", ""},
+		"Destroyed": {"What is gone cannot be.", func(srv *emulator.Server) {
+			srv.Put("db", []byte("theirs"))
+			srv.SetState("db", 2, pb.SecretVersion_DESTROYED)
+		}, "ours", store.Written{Version: "3"}, "", ""},
+		"Unreadable": {"What cannot be read is not kept secret.", func(srv *emulator.Server) {
+			srv.Put("db", []byte("theirs"))
+			srv.Inject(emulator.Fault{Method: access, Code: codes.PermissionDenied})
+		}, "ours", store.Written{}, store.Denied, "version 3 was written, and version 2, which somebody else wrote at the same time, cannot be read to bring it back"},
+		"Unchecked": {"What was not checked may be damaged.", func(srv *emulator.Server) {
+			srv.Inject(emulator.Fault{Method: add, Body: emulator.BodyNoPayload})
+		}, "ours", store.Written{}, store.Unavailable, "did not check"},
+		"OtherName": {"An answer of another secret proves nothing.", func(srv *emulator.Server) {
+			srv.Inject(emulator.Fault{Method: add, Body: emulator.BodyOtherName})
+		}, "ours", store.Written{}, store.Unavailable, "not of this secret"},
+		"Anew": {"A secret that was made anew begins with 1.", func(srv *emulator.Server) {
+			srv.Delete("db")
+			srv.Put("db", nil, emulator.Empty())
+		}, "ours", store.Written{Version: "1"}, "", ""},
+		"Gone": {"A secret that is gone stays so.", func(srv *emulator.Server) { srv.Delete("db") }, "ours", store.Written{}, store.Conflict, "has deleted it"},
+		"Same": {"What is there already makes no version.", func(*emulator.Server) {}, "seen", store.Written{Version: "1"}, "", ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			srv := start(t)
+			srv.Put("db", []byte("seen"))
+			c := client(t, srv)
+			o := observe(t, c, "")
+			tc.others(srv)
+			w, err := c.Update(soon(t), target(""), o, []byte(tc.data))
+			switch {
+			case tc.class != "":
+				fails(t, tc.reason, err, tc.class, tc.part)
+			case err != nil:
+				t.Errorf("%s\n%s", tc.reason, err)
+			default:
+				tc.want.ID = o.ID
+			}
+			if diff := cmp.Diff(tc.want, w); diff != "" {
+				t.Errorf("%s\nUpdate(...): -want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestAddsOnce(t *testing.T) {
+	three := int32(3)
+	cases := map[string]struct {
+		reason string
+		fault  emulator.Fault
+		calls  int
+		class  store.Class
+		want   string // the version that is current then
+	}{
+		"Lost":      {"What may have been done is not done again.", emulator.Fault{Body: emulator.BodyLost}, 1, store.Unavailable, "2"},
+		"Cut":       {"Nobody knows whether this was done.", emulator.Fault{Code: codes.Unavailable}, 1, store.Unavailable, "1"},
+		"Internal":  {"Nor this.", emulator.Fault{Code: codes.Internal}, 1, store.Unavailable, "1"},
+		"Aborted":   {"Nor this.", emulator.Fault{Code: codes.Aborted}, 1, store.Unavailable, "1"},
+		"Throttled": {"What was refused was not done.", emulator.Fault{Code: codes.ResourceExhausted, Times: 2}, 3, "", "2"},
+		"Login":     {"Nor what lacked a login.", emulator.Fault{Code: codes.Unauthenticated, Times: 1}, 2, "", "2"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			srv := start(t)
+			srv.Put("db", []byte("x"))
+			c := client(t, srv, func(s *testStore) { s.Spec.RetrySettings.MaxRetries = &three })
+			o := observe(t, c, "")
+			tc.fault.Method = add
+			remove := srv.Inject(tc.fault)
+			_, err := c.Update(soon(t), target(""), o, []byte("y"))
+			if tc.class != "" {
+				fails(t, tc.reason, err, tc.class, "")
+			} else if err != nil {
+				t.Errorf("%s\n%s", tc.reason, err)
+			}
+			remove()
+			if n, o := srv.Calls(add), observe(t, c, ""); n != tc.calls || o.Version != tc.want {
+				t.Errorf("%s\n%d calls, want %d; version %s, want %s", tc.reason, n, tc.calls, o.Version, tc.want)
+			}
+		})
+	}
+}
+
+func TestCreateIsWhole(t *testing.T) {
+	none := store.Observed{}
+	cases := map[string]struct {
+		reason string
+		faults []emulator.Fault
+		class  store.Class
+		want   store.Observed // none if the secret is not there
+	}{
+		"Refused":   {"A secret without its value is taken back.", []emulator.Fault{{Method: add, Code: codes.PermissionDenied}}, store.Denied, none},
+		"Throttled": {"So it is where Google wants fewer calls.", []emulator.Fault{{Method: add, Code: codes.ResourceExhausted}}, store.Throttled, none},
+		"Cut":       {"And where nothing came of the call.", []emulator.Fault{{Method: add, Code: codes.Unavailable}}, store.Unavailable, none},
+		"Lost": {"Where the value is there after all it stays, and bears the mark.", []emulator.Fault{{Method: add, Body: emulator.BodyLost}}, store.Unavailable,
+			store.Observed{Data: []byte("x"), Version: "1", Mark: mark}},
+		"NotTold": {"Where that cannot be told it stays, too.", []emulator.Fault{{Method: add, Code: codes.PermissionDenied}, {Method: "GetSecretVersion", Code: codes.PermissionDenied}}, store.Denied,
+			store.Observed{Mark: mark}},
+		"Stays": {"Where it cannot be taken back it bears the mark.", []emulator.Fault{{Method: add, Code: codes.PermissionDenied}, {Method: "DeleteSecret", Code: codes.PermissionDenied}}, store.Denied,
+			store.Observed{Mark: mark}},
+		"Changed": {"Whoever changed it meanwhile keeps it.", []emulator.Fault{{Method: add, Code: codes.PermissionDenied}, {Method: "DeleteSecret", Code: codes.FailedPrecondition}}, store.Denied,
+			store.Observed{Mark: mark}},
+		"Known": {"A secret that exists is nobody's to create.", []emulator.Fault{{Method: "CreateSecret", Code: codes.AlreadyExists}}, store.Conflict, none},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			srv := start(t)
+			c := client(t, srv)
+			var undo []func()
+			for _, f := range tc.faults {
+				undo = append(undo, srv.Inject(f))
+			}
+			_, err := c.Create(soon(t), target(""), []byte("x"), mark)
+			fails(t, tc.reason, err, tc.class, "")
+			for _, f := range undo {
+				f()
+			}
+			o, err := c.Observe(soon(t), target(""))
+			if cmp.Equal(tc.want, none) {
+				fails(t, tc.reason, err, store.NotFound, "does not exist")
+				return
+			}
+			o.ID, o.Token = "", ""
+			if diff := cmp.Diff(tc.want, o); diff != "" || err != nil {
+				t.Errorf("%s\nObserve(...): %v: -want, +got:\n%s", tc.reason, err, diff)
+			}
+		})
+	}
+}
+
+// TestCreateCovers has somebody else give a new secret its first value.
+func TestCreateCovers(t *testing.T) {
+	for name, refuse := range map[string]bool{"Written": false, "Refused": true} {
+		t.Run(name, func(t *testing.T) {
+			srv := start(t)
+			c := client(t, srv)
+			fault := emulator.Fault{Method: add, Hang: true}
+			if refuse {
+				fault.Code = codes.PermissionDenied
+			}
+			remove := srv.Inject(fault)
+			go func() {
+				defer remove()
+				if err := srv.WaitForCalls(soon(t), add, 1); err != nil {
+					t.Error(err)
+				}
+				srv.Put("db", []byte("theirs"))
+			}()
+			w, err := c.Create(soon(t), target(""), []byte("ours"), mark)
+			o := observe(t, c, "")
+			if refuse {
+				fails(t, "A refusal is told.", err, store.Denied, "")
+				if string(o.Data) != "theirs" {
+					t.Errorf("What somebody else wrote is not taken back: %+v", o)
+				}
+				return
+			}
+			if diff := cmp.Diff(store.Written{Version: "2", ID: o.ID, Lost: []byte("theirs")}, w); diff != "" || err != nil {
+				t.Errorf("What a new secret was given by somebody else comes back: %v: -want, +got:\n%s", err, diff)
+			}
+		})
+	}
+}
+
+func TestDeleteOnlyWhatWasSeen(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		change func(srv *emulator.Server)
+		class  store.Class
+		gone   bool
+	}{
+		"Same": {"What is as it was is deleted.", func(*emulator.Server) {}, "", true},
+		"Label": {"A label that somebody set is no reason to keep it.", func(srv *emulator.Server) {
+			srv.Put("db", nil, emulator.Empty(), emulator.Labels(map[string]string{"a": "b"}))
+		}, "", true},
+		"Value": {"A new value is.", func(srv *emulator.Server) { srv.Put("db", []byte("theirs")) }, store.Conflict, false},
+		"Mark": {"So is another mark.", func(srv *emulator.Server) {
+			srv.Put("db", nil, emulator.Empty(), emulator.Annotations(map[string]string{createdBy: "another"}))
+		}, store.Conflict, false},
+		"Anew": {"So is another secret with as many versions.", func(srv *emulator.Server) {
+			srv.Delete("db")
+			srv.Put("db", []byte("x"), emulator.Annotations(map[string]string{createdBy: mark}))
+		}, store.Conflict, false},
+		"Disabled": {"A value that is switched off is not the one that was seen.", func(srv *emulator.Server) { srv.SetState("db", 1, pb.SecretVersion_DISABLED) }, store.Conflict, false},
+		"Etag": {"What changes in the last moment stays.", func(srv *emulator.Server) {
+			srv.Inject(emulator.Fault{Method: "DeleteSecret", Code: codes.FailedPrecondition})
+		}, store.Conflict, false},
+		"Aborted": {"Google says so in two ways.", func(srv *emulator.Server) {
+			srv.Inject(emulator.Fault{Method: "DeleteSecret", Code: codes.Aborted})
+		}, store.Conflict, false},
+		"Reason": {"A reason is told.", func(srv *emulator.Server) {
+			srv.Inject(emulator.Fault{Method: "DeleteSecret", Code: codes.FailedPrecondition, Reason: "BILLING_DISABLED"})
+		}, store.Invalid, false},
+		"Lost": {"A deletion whose answer is lost is made again, and finds nothing.", func(srv *emulator.Server) {
+			srv.Inject(emulator.Fault{Method: "DeleteSecret", Body: emulator.BodyLost, Times: 1})
+		}, "", true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			srv := start(t)
+			c := client(t, srv)
+			if _, err := c.Create(soon(t), target(""), []byte("x"), mark); err != nil {
+				t.Fatal(err)
+			}
+			o := observe(t, c, "")
+			tc.change(srv)
+			err := c.Delete(soon(t), target(""), o)
+			if tc.class != "" {
+				fails(t, tc.reason, err, tc.class, "")
+			} else if err != nil {
+				t.Errorf("%s\n%s", tc.reason, err)
+			}
+			if _, err := c.Observe(soon(t), target("")); store.IsNotFound(err) != tc.gone {
+				t.Errorf("%s\nObserve: %v, want it gone: %t", tc.reason, err, tc.gone)
+			}
+		})
+	}
+}
+
+func TestMissingPermissions(t *testing.T) {
+	for method, want := range map[string]string{
+		"CreateSecret": "secretmanager.secrets.create; grant it roles/secretmanager.admin",
+		add:            "secretmanager.versions.add; grant it roles/secretmanager.secretVersionAdder",
+	} {
+		srv := start(t)
+		permission, _, _ := strings.Cut(want, ";")
+		srv.Inject(emulator.Fault{Method: method, Code: codes.PermissionDenied, Message: "Permission '" + permission + "' denied", Reason: "IAM_PERMISSION_DENIED"})
+		_, err := client(t, srv).Create(soon(t), target(""), []byte("x"), mark)
+		fails(t, "A message names the permission and a role that has it.", err, store.Denied, want)
+	}
+}
+
+func TestLargestValue(t *testing.T) {
+	c := client(t, start(t))
+	data := bytes.Repeat([]byte("x"), maxSize)
+	if _, err := c.Create(soon(t), target(""), data, mark); err != nil {
+		t.Fatal(err)
+	}
+	if o := observe(t, c, ""); !bytes.Equal(data, o.Data) {
+		t.Errorf("%d bytes, want %d", len(o.Data), len(data))
+	}
+}
