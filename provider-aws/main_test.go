@@ -15,7 +15,6 @@ import (
 
 	common "github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/controlplane"
-	"github.com/direct-secrets/direct-secrets/common/operator"
 	"github.com/direct-secrets/direct-secrets/common/operator/operatortest"
 	"github.com/direct-secrets/direct-secrets/provider-aws/apis/crds"
 	"github.com/direct-secrets/direct-secrets/provider-aws/apis/v1alpha1"
@@ -75,29 +74,35 @@ func TestCRD(t *testing.T) {
 	}
 }
 
-// TestProvider runs one operator over the whole cluster, with the rights of config/rbac.yaml and no
-// others.
-func TestProvider(t *testing.T) {
-	const role = "arn:aws:iam::000000000000:role/shop"
-	srv, err := emulator.Start(emulator.WithRoles(emulator.Role{ARN: role, WebIdentities: []emulator.WebIdentity{
-		{Subject: "system:serviceaccount:shop:default", Audience: "sts.amazonaws.com"},
-	}}))
+// accessKey is what byKey refers to.
+var accessKey = map[string]string{"id": "test", "key": "test"}
+
+// startEmulator starts an emulator that ends with the test. It serves STS, too.
+func startEmulator(t *testing.T, opts ...emulator.Option) *emulator.Server {
+	t.Helper()
+	srv, err := emulator.Start(opts...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = srv.Close() }) // Nothing depends on its end.
 	t.Setenv("AWS_ENDPOINT_URL_STS", srv.URL())
-	account := suite.Grant(t, "aws-system", "provider-aws", config.RBAC)
+	return srv
+}
+
+func TestProvider(t *testing.T) {
+	const role = "arn:aws:iam::000000000000:role/shop"
+	srv := startEmulator(t, emulator.WithRoles(emulator.Role{ARN: role, WebIdentities: []emulator.WebIdentity{
+		{Subject: "system:serviceaccount:shop:default", Audience: "sts.amazonaws.com"},
+	}}))
 	for name, labels := range map[string]map[string]string{"shop": {"secrets": "aws"}, "bank": nil} {
-		suite.Create(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}})
-		suite.Create(t, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: name, Name: "aws"}, Data: map[string][]byte{"id": []byte("test"), "key": []byte("test")}})
+		suite.Namespace(t, name, labels)
+		suite.Secret(t, name, "aws", accessKey)
 	}
-	operatortest.Run(t, provider(operator.WithConfig(account), operator.WithFlags(func(f *operator.Flags) {
-		f.MetricsAddress, f.ProbeAddress, f.LeaderElectNamespace = "0", "0", "aws-system"
-	})))
+	suite.Start(t, "provider-aws", config.RBAC, provider)
 	t.Run("Namespaced", func(t *testing.T) { testNamespaced(t, srv, role) })
 	t.Run("Cluster", func(t *testing.T) { testCluster(t, srv) })
 	t.Run("Example", func(t *testing.T) { testExample(t, srv) })
+	t.Run("PushExample", func(t *testing.T) { testPushExample(t, srv) })
 }
 
 func testNamespaced(t *testing.T, srv *emulator.Server, role string) {
@@ -182,14 +187,10 @@ func testCluster(t *testing.T, srv *emulator.Server) {
 	}
 }
 
-// testExample applies examples/parameterstore.yaml as it is, but for the address.
-func testExample(t *testing.T, srv *emulator.Server) {
-	srv.PutParameter("/bakery/oven/password", "before")
-	srv.LabelParameter("/bakery/oven/password", "previous")
-	srv.PutParameter("/bakery/oven/password", "now", emulator.Secure())
-	srv.PutParameter("/bakery/settings/heat", "230")
-	srv.PutParameter("/bakery/settings/minutes", "40")
-	for doc := range bytes.SplitSeq(examples.ParameterStore, []byte("\n---\n")) {
+// applyExample applies a manifest as it is, but for the address.
+func applyExample(t *testing.T, srv *emulator.Server, manifest []byte) {
+	t.Helper()
+	for doc := range bytes.SplitSeq(manifest, []byte("\n---\n")) {
 		o := &unstructured.Unstructured{}
 		if err := yaml.Unmarshal(doc, o); err != nil {
 			t.Fatal(err)
@@ -201,6 +202,46 @@ func testExample(t *testing.T, srv *emulator.Server) {
 		}
 		suite.Create(t, o)
 	}
+}
+
+// testPushExample applies examples/pushsecret.yaml. What the first object has pushed stays when the cluster
+// makes another password; what the second has pushed follows.
+func testPushExample(t *testing.T, srv *emulator.Server) {
+	srv.Put("shared/passwords", []byte(`{"bakery":"theirs"}`))
+	applyExample(t, srv, examples.PushSecret)
+	value := func(name string) string {
+		v, _ := srv.Get(name)
+		return string(v)
+	}
+	controlplane.Eventually(t, func() string {
+		return cmp.Diff(`{"bakery":"theirs","garden":"made-in-the-cluster"}`, value("shared/passwords"))
+	})
+	controlplane.Eventually(t, func() string {
+		return cmp.Diff("made-in-the-cluster", suite.Data(t, "garden", "password")["password"])
+	})
+	generated := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "garden", Name: "generated"}, Data: map[string][]byte{"password": []byte("made-again")}}
+	if err := suite.API.Update(t.Context(), generated); err != nil {
+		t.Fatal(err)
+	}
+	controlplane.Eventually(t, func() string {
+		return cmp.Diff(`{"bakery":"theirs","garden":"made-again"}`, value("shared/passwords"))
+	})
+	controlplane.Eventually(t, func() string {
+		return cmp.Diff("True SecretAlreadyExists", suite.Ready(t, &common.PushSecret{ObjectMeta: metav1.ObjectMeta{Namespace: "garden", Name: "first-password"}}))
+	})
+	if got := value("garden/password"); got != "made-in-the-cluster" {
+		t.Errorf("the store holds %q, want what was pushed first", got)
+	}
+}
+
+// testExample applies examples/parameterstore.yaml as it is, but for the address.
+func testExample(t *testing.T, srv *emulator.Server) {
+	srv.PutParameter("/bakery/oven/password", "before")
+	srv.LabelParameter("/bakery/oven/password", "previous")
+	srv.PutParameter("/bakery/oven/password", "now", emulator.Secure())
+	srv.PutParameter("/bakery/settings/heat", "230")
+	srv.PutParameter("/bakery/settings/minutes", "40")
+	applyExample(t, srv, examples.ParameterStore)
 	for name, want := range map[string]map[string]string{
 		"oven":     {"password": "now", "password-before": "before"},
 		"settings": {"heat": "230", "minutes": "40"},
@@ -211,13 +252,7 @@ func testExample(t *testing.T, srv *emulator.Server) {
 
 // externalSecret reads the property password of a key. It has the store's name.
 func externalSecret(namespace, kind, store, key string) *common.ExternalSecret {
-	return &common.ExternalSecret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: store},
-		Spec: common.ExternalSecretSpec{
-			StoreRef: &common.StoreRef{Kind: kind, Name: store},
-			Data:     []common.DataEntry{{SecretKey: "password", RemoteRef: common.RemoteRef{Key: key, Property: "password"}}},
-		},
-	}
+	return operatortest.ExternalSecret(namespace, store, kind, store, key, "password")
 }
 
 func label(t *testing.T, namespace, value string) {

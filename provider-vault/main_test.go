@@ -6,13 +6,11 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	common "github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/controlplane"
-	"github.com/direct-secrets/direct-secrets/common/operator"
 	"github.com/direct-secrets/direct-secrets/common/operator/operatortest"
 	"github.com/direct-secrets/direct-secrets/provider-vault/apis/crds"
 	"github.com/direct-secrets/direct-secrets/provider-vault/apis/v1alpha1"
@@ -63,10 +61,15 @@ func TestCRD(t *testing.T) {
 		"IAMNoRole": {"A token is good for assuming a role only.", func(s *v1alpha1.VaultKVSpec) {
 			s.Auth = &auth{IAM: &v1alpha1.IAMAuth{Role: "r", JWT: &v1alpha1.IAMJWT{ServiceAccountRef: *account}}}
 		}, "jwt needs a role"},
-		"ConfigMap": {"It could not be read.", func(s *v1alpha1.VaultKVSpec) { s.CAProvider = &v1alpha1.CAProvider{Type: "ConfigMap"} }, "only type Secret can be read"},
-		"CASecret": {"This can.", func(s *v1alpha1.VaultKVSpec) {
+		"CASecret": {"Certificates may be in a Secret.", func(s *v1alpha1.VaultKVSpec) {
 			s.CAProvider = &v1alpha1.CAProvider{Type: "Secret", SecretKeySelector: *token}
 		}, ""},
+		"CAConfigMap": {"Or in a ConfigMap: they are no secret.", func(s *v1alpha1.VaultKVSpec) {
+			s.CAProvider = &v1alpha1.CAProvider{Type: "ConfigMap", SecretKeySelector: *token}
+		}, ""},
+		"CAFile": {"Nothing else is read.", func(s *v1alpha1.VaultKVSpec) {
+			s.CAProvider = &v1alpha1.CAProvider{Type: "File", SecretKeySelector: *token}
+		}, "spec.caProvider.type"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -92,6 +95,16 @@ rules:
   verbs: [create]
 `
 
+// enableKubernetes has Vault ask the API server of the tests about tokens.
+func enableKubernetes(t *testing.T, srv *vaulttest.Server) {
+	t.Helper()
+	vault := suite.Grant(t, "vault-system", "vault", []byte(reviewer))
+	srv.Enable("kubernetes")
+	srv.Do(http.MethodPost, "auth/kubernetes/config", vaulttest.M{
+		"kubernetes_host": vault.Host, "kubernetes_ca_cert": string(vault.CAData), "token_reviewer_jwt": vault.BearerToken, "disable_local_ca_jwt": true,
+	})
+}
+
 // TestProvider runs the whole module: a store with an AppRole, one whose credentials are wrong until they
 // are mended, and a namespaced and a cluster store that log in with the token of a ServiceAccount.
 func TestProvider(t *testing.T) {
@@ -104,11 +117,7 @@ func TestProvider(t *testing.T) {
 	roleID := srv.Do(http.MethodGet, "auth/approle/role/shop/role-id", nil)["role_id"].(string)
 	secretID := srv.Do(http.MethodPost, "auth/approle/role/shop/secret-id", nil)["secret_id"].(string)
 
-	vault := suite.Grant(t, "vault-system", "vault", []byte(reviewer))
-	srv.Enable("kubernetes")
-	srv.Do(http.MethodPost, "auth/kubernetes/config", vaulttest.M{
-		"kubernetes_host": vault.Host, "kubernetes_ca_cert": string(vault.CAData), "token_reviewer_jwt": vault.BearerToken, "disable_local_ca_jwt": true,
-	})
+	enableKubernetes(t, srv)
 	srv.Do(http.MethodPost, "auth/kubernetes/role/shop", vaulttest.M{
 		"bound_service_account_names": "default", "bound_service_account_namespaces": "shop", "token_policies": "reader",
 	})
@@ -118,11 +127,9 @@ func TestProvider(t *testing.T) {
 		}}}
 	}
 
-	account := suite.Grant(t, "vault-system", "provider-vault", config.RBAC)
-	suite.Create(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}})
-	suite.Create(t, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "vault"}, Data: map[string][]byte{"secretId": []byte(secretID)}})
-	broken := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "broken"}, Data: map[string][]byte{"secretId": []byte("wrong")}}
-	suite.Create(t, broken)
+	suite.Namespace(t, "shop", nil)
+	suite.Secret(t, "shop", "vault", map[string]string{"secretId": secretID})
+	broken := suite.Secret(t, "shop", "broken", map[string]string{"secretId": "wrong"})
 	for name, secret := range map[string]string{"good": "vault", "bad": "broken"} {
 		suite.Create(t, &v1alpha1.VaultKV{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name},
@@ -138,17 +145,9 @@ func TestProvider(t *testing.T) {
 		ClusterStoreSpec: common.ClusterStoreSpec{Conditions: []common.StoreCondition{{Namespaces: []string{"shop"}, AllowedKeys: []string{"${namespace}/*"}}}},
 	}})
 
-	operatortest.Run(t, provider(operator.WithConfig(account), operator.WithFlags(func(f *operator.Flags) {
-		f.MetricsAddress, f.ProbeAddress, f.LeaderElectNamespace = "0", "0", "vault-system"
-	})))
+	suite.Start(t, "provider-vault", config.RBAC, provider)
 	for s, kind := range map[string]string{"good": "VaultKV", "bad": "VaultKV", "account": "VaultKV", "shared": "ClusterVaultKV"} {
-		suite.Create(t, &common.ExternalSecret{
-			ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: s},
-			Spec: common.ExternalSecretSpec{
-				StoreRef: &common.StoreRef{Kind: kind, Name: s},
-				Data:     []common.DataEntry{{SecretKey: "password", RemoteRef: common.RemoteRef{Key: "shop/db", Property: "password"}}},
-			},
-		})
+		suite.Create(t, operatortest.ExternalSecret("shop", s, kind, s, "shop/db", "password"))
 	}
 	for _, s := range []string{"good", "account", "shared"} {
 		controlplane.Eventually(t, func() string { return cmp.Diff("one", suite.Data(t, "shop", s)["password"]) })

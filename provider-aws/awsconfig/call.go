@@ -3,6 +3,7 @@ package awsconfig
 import (
 	"context"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 
@@ -27,6 +28,9 @@ const MaxID = 2048
 
 // CheckKey returns an error for a key that AWS cannot have.
 func (c *Config) CheckKey(key string) error {
+	if !utf8.ValidString(key) {
+		return store.NewError(store.Invalid, "a key that is not UTF-8 is none that AWS can have")
+	}
 	if key == "" || len(c.ID(key)) > MaxID {
 		return store.NewError(store.Invalid, "a key of %d characters is none that AWS can have", len(key))
 	}

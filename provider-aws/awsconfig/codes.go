@@ -93,6 +93,12 @@ var commonCodes = Codes{
 // CannotDecrypt is what an error code of KMS says, as the services pass it on.
 const CannotDecrypt = "KMS cannot decrypt it; check that its KMS key is enabled and that kms:Decrypt is allowed"
 
+// CannotEncrypt is what an error code of KMS says of a write.
+const CannotEncrypt = "KMS cannot encrypt it; check that its KMS key is enabled and that kms:Encrypt, kms:GenerateDataKey and kms:Decrypt are allowed"
+
+// BadPolicy is what error codes of policies say.
+const BadPolicy = "AWS does not accept the policy of the secret; mend it in AWS"
+
 const (
 	denied       = "access denied"
 	rejected     = "AWS rejects the request as not valid"

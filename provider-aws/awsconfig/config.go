@@ -90,7 +90,7 @@ func (c *Config) Forget() bool {
 // useAmbient takes the operator's own identity and configuration.
 func (c *Config) useAmbient(ctx context.Context, spec *v1alpha1.AWSSpec, creds store.Credentials, retryer func() aws.Retryer) error {
 	if err := creds.Ambient(); err != nil {
-		return err
+		return store.Field("spec.auth", err)
 	}
 	opts := []func(*config.LoadOptions) error{config.WithRetryer(retryer), config.WithAppID(appID)}
 	if spec.Region != "" {

@@ -32,6 +32,10 @@ func (k kube) SecretValue(_ context.Context, sel common.SecretKeySelector) ([]by
 	return nil, noSecret
 }
 
+func (k kube) ConfigMapValue(context.Context, common.ConfigMapKeySelector) ([]byte, error) {
+	return nil, noSecret
+}
+
 func (k kube) ServiceAccountToken(_ context.Context, _ common.ServiceAccountSelector, audiences ...string) (string, error) {
 	return k.token(audiences)
 }
@@ -114,16 +118,16 @@ func TestLoad(t *testing.T) {
 			want:   want{Err: store.NewError(store.Invalid, "spec.region: must be set where spec.auth is, for example eu-central-1")},
 		},
 		"NoSecret": {
-			reason: "The error of a reference is shown as it is.",
+			reason: "The error of a reference names the field.",
 			spec:   v1alpha1.AWSSpec{Region: "eu-central-1", Auth: byKey()},
 			kube:   kube{},
-			want:   want{Err: noSecret},
+			want:   want{Err: store.NewError(store.Invalid, "spec.auth.secretRef.accessKeyIDSecretRef: no such Secret")},
 		},
 		"BlankKey": {
 			reason: "A key of white space alone is a mistake.",
 			spec:   v1alpha1.AWSSpec{Region: "eu-central-1", Auth: byKey()},
 			kube:   kube{secrets: map[string]string{"id": "\n", "key": canary}},
-			want:   want{Err: store.NewError(store.Invalid, "spec.auth.secretRef: the access key is blank")},
+			want:   want{Err: store.NewError(store.Invalid, "spec.auth.secretRef.accessKeyIDSecretRef: the value is blank; store the whole value there")},
 		},
 		"Ambient": {
 			reason: "Where it may be used, the operator's identity is that of the SDK's default chain.",
@@ -138,7 +142,7 @@ func TestLoad(t *testing.T) {
 			reason: "The operator decides who may use its identity.",
 			spec:   v1alpha1.AWSSpec{Region: "eu-west-1"},
 			kube:   kube{ambient: noAmbient},
-			want:   want{Err: noAmbient},
+			want:   want{Err: store.NewError(store.Invalid, "spec.auth: auth is not set")},
 		},
 	}
 	for name, tc := range cases {

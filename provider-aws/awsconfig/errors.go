@@ -2,7 +2,7 @@ package awsconfig
 
 import (
 	"context"
-	"crypto/tls"
+	"net"
 	"net/http"
 	"regexp"
 	"strconv"
@@ -43,8 +43,8 @@ func (c *Config) ExplainCode(code, message, what string, codes Codes) *store.Err
 func (c *Config) explain(err error, codes Codes) *store.Error {
 	var api smithy.APIError
 	var undecodable *smithy.DeserializationError
-	var certificate *tls.CertificateVerificationError
-	status := statusOf(err)
+	var dns *net.DNSError
+	status, certificate := statusOf(err), store.CertificateFaultOf(err)
 	switch {
 	case errors.As(err, &api):
 		if m, ok := codes.meaning(api.ErrorCode()); ok {
@@ -60,8 +60,10 @@ func (c *Config) explain(err error, codes Codes) *store.Error {
 		return store.NewError(store.Unavailable, "AWS answers with status %d", status)
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
 		return store.NewError(store.Unavailable, "AWS did not answer in time")
-	case errors.As(err, &certificate):
-		return store.NewError(store.Unavailable, "the certificate of AWS's address cannot be verified; check spec.endpoint and the operator's trusted certificates")
+	case certificate != "":
+		return store.NewError(store.Unavailable, "the certificate of AWS's address %s; check spec.endpoint and the operator's trusted certificates", certificate)
+	case errors.As(err, &dns):
+		return store.NewError(store.Unavailable, "cannot resolve the name of AWS's address %q; check spec.endpoint, spec.region and DNS", dns.Name)
 	case errors.As(err, &undecodable):
 		return store.NewError(store.Unavailable, "the answer of AWS is cut off or damaged")
 	}
@@ -75,7 +77,7 @@ func (c *Config) tell(m Meaning, api smithy.APIError, err error) *store.Error {
 	case m.Class == store.Throttled:
 		e.RetryAfter = retryAfter(err)
 	case m.Text == denied && errors.As(err, &l):
-		e.Message = "the caller may not assume it; allow it in the caller's policy, and in the role's trust policy (principal, external id, tags)"
+		e.Message = "the caller may not assume it; allow it in the caller's policy, and in the role's trust policy (principal, spec.externalID, spec.sessionTags)"
 	case m.Text == denied:
 		e.Message = deniedBy(api.ErrorMessage())
 	case m.part != noPart && c.blame[m.part] != "":

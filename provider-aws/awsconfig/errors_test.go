@@ -3,6 +3,7 @@ package awsconfig
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"net"
 	"net/http"
 	"strings"
@@ -135,10 +136,15 @@ func TestExplain(t *testing.T) {
 			err:    errors.Wrap(&tls.CertificateVerificationError{Err: errors.New(canary)}, canary),
 			want:   store.NewError(store.Unavailable, "it: the certificate of AWS's address cannot be verified; check spec.endpoint and the operator's trusted certificates"),
 		},
+		"Authority": {
+			reason: "It is told apart from the others, where that is known.",
+			err:    errors.Wrap(&tls.CertificateVerificationError{Err: x509.UnknownAuthorityError{}}, canary),
+			want:   store.NewError(store.Unavailable, "it: the certificate of AWS's address is signed by an authority that is not trusted; check spec.endpoint and the operator's trusted certificates"),
+		},
 		"DNS": {
 			reason: "So has a name that does not resolve, as with a region that does not exist.",
 			err:    errors.Wrap(&net.DNSError{Name: "secretsmanager.eu-north-9.amazonaws.com", Err: canary}, canary),
-			want:   store.NewError(store.Unavailable, `it: cannot resolve the provider's address "secretsmanager.eu-north-9.amazonaws.com"`),
+			want:   store.NewError(store.Unavailable, `it: cannot resolve the name of AWS's address "secretsmanager.eu-north-9.amazonaws.com"; check spec.endpoint, spec.region and DNS`),
 		},
 		"Unknown": {
 			reason: "Of any other error only the type is shown.",

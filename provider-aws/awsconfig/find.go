@@ -10,6 +10,12 @@ import (
 // MaxFound is how many secrets a query may select.
 const MaxFound = 10000
 
+// NoList is the error of an answer without the list that was asked for. AWS sends one also where nothing
+// matches, so that what answers is not AWS.
+func NoList(what string) error {
+	return store.NewError(store.Unavailable, "%s: what answers is not AWS; check spec.endpoint", what)
+}
+
 // A Listing is what a query selects, before any value is read. The zero value is empty.
 type Listing struct {
 	refs []store.Ref

@@ -65,7 +65,7 @@ func (w *webIdentity) Retrieve(ctx context.Context) (aws.Credentials, error) {
 	}
 	token, err := w.creds.ServiceAccountToken(ctx, w.account, audiences...)
 	if err != nil {
-		return aws.Credentials{}, err
+		return aws.Credentials{}, store.Field("spec.auth.serviceAccountRef", err)
 	}
 	return stscreds.NewWebIdentityRoleProvider(w.client, w.role, identityToken(token), func(o *stscreds.WebIdentityRoleOptions) {
 		o.RoleSessionName, o.Duration = w.session, sessionDuration

@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 	"github.com/aws/aws-sdk-go-v2/service/sts/types"
 
+	common "github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/store"
 	"github.com/direct-secrets/direct-secrets/provider-aws/apis/v1alpha1"
 )
@@ -28,27 +29,37 @@ const (
 	loginTimeout = 30 * time.Second
 )
 
-// static reads an access key. White space around it, such as the line end of a file, is no part.
+// static reads an access key.
 func static(ctx context.Context, ref *v1alpha1.AWSSecretRef, creds store.Credentials) (aws.CredentialsProvider, error) {
-	id, err := creds.SecretValue(ctx, ref.AccessKeyIDSecretRef)
+	id, err := valueOf(ctx, creds, secretBlame[keyID], ref.AccessKeyIDSecretRef)
 	if err != nil {
 		return nil, err
 	}
-	key, err := creds.SecretValue(ctx, ref.SecretAccessKeySecretRef)
+	key, err := valueOf(ctx, creds, secretBlame[secretKey], ref.SecretAccessKeySecretRef)
 	if err != nil {
 		return nil, err
 	}
-	var token []byte
+	var token string
 	if ref.SessionTokenSecretRef != nil {
-		if token, err = creds.SecretValue(ctx, *ref.SessionTokenSecretRef); err != nil {
+		if token, err = valueOf(ctx, creds, secretBlame[sessionToken], *ref.SessionTokenSecretRef); err != nil {
 			return nil, err
 		}
 	}
-	trim := func(b []byte) string { return strings.TrimSpace(string(b)) }
-	if trim(id) == "" || trim(key) == "" {
-		return nil, store.NewError(store.Invalid, "spec.auth.secretRef: the access key is blank")
+	return credentials.NewStaticCredentialsProvider(id, key, token), nil
+}
+
+// valueOf reads a part of an access key. White space around it, such as the line end of a file, is no
+// part of it.
+func valueOf(ctx context.Context, creds store.Credentials, field string, sel common.SecretKeySelector) (string, error) {
+	v, err := creds.SecretValue(ctx, sel)
+	if err != nil {
+		return "", store.Field(field, err)
 	}
-	return credentials.NewStaticCredentialsProvider(trim(id), trim(key), trim(token)), nil
+	text := strings.TrimSpace(string(v))
+	if text == "" {
+		return "", store.NewError(store.Invalid, "%s: the value is blank; store the whole value there", field)
+	}
+	return text, nil
 }
 
 // A step is one role on the way to the one that the store works as.

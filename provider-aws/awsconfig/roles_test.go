@@ -158,7 +158,7 @@ func TestForget(t *testing.T) {
 
 func TestLoginErrors(t *testing.T) {
 	noToken := store.NewError(store.Denied, "auth: the operator may not create tokens")
-	denied := "the caller may not assume it; allow it in the caller's policy, and in the role's trust policy (principal, external id, tags)"
+	denied := "the caller may not assume it; allow it in the caller's policy, and in the role's trust policy (principal, spec.externalID, spec.sessionTags)"
 	cases := map[string]struct {
 		reason string
 		spec   v1alpha1.AWSSpec
@@ -189,10 +189,10 @@ func TestLoginErrors(t *testing.T) {
 			want:   store.NewError(store.Denied, "spec.additionalRoles[0]: cannot assume role %s: %s", second, denied),
 		},
 		"NoToken": {
-			reason: "The error of the ServiceAccount is shown as it is.",
+			reason: "The error of the ServiceAccount names the field.",
 			spec:   v1alpha1.AWSSpec{Auth: byToken(), Role: first},
 			kube:   func(k *kube) { k.token = func([]string) (string, error) { return "", noToken } },
-			want:   noToken,
+			want:   store.NewError(store.Denied, "spec.auth.serviceAccountRef: the operator may not create tokens"),
 		},
 		"WrongAudience": {
 			reason: "A token that AWS rejects is the ServiceAccount's.",

@@ -2,10 +2,16 @@ package emulator_test
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
+	"net/http"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 	sm "github.com/aws/aws-sdk-go-v2/service/secretsmanager"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 	"github.com/google/go-cmp/cmp"
@@ -54,6 +60,46 @@ func whoami(ctx context.Context, c *sts.Client) string {
 		return apiError(err)
 	}
 	return *out.Arn
+}
+
+func TestSignedPath(t *testing.T) {
+	srv := start(t)
+	cases := map[string]struct {
+		reason       string
+		signed, sent string
+		want         int
+	}{
+		"Same":     {"what was signed is sent", "/", "/", http.StatusOK},
+		"Slashes":  {"redundant slashes do not count", "/", "//", http.StatusOK},
+		"Relative": {"nor do relative parts", "/a/", "/./b/../a/", http.StatusOK},
+		"Other":    {"another path is another request", "/", "/a", http.StatusForbidden},
+		"Folder":   {"a slash at the end does count", "/a", "/a/", http.StatusForbidden},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			const body = "Action=GetCallerIdentity&Version=2011-06-15"
+			r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, srv.URL()+tc.signed, strings.NewReader(body))
+			if err != nil {
+				t.Fatal(err)
+			}
+			sum := sha256.Sum256([]byte(body))
+			key := aws.Credentials{AccessKeyID: "test", SecretAccessKey: "test"}
+			if err := v4.NewSigner().SignHTTP(t.Context(), key, r, hex.EncodeToString(sum[:]), "sts", "us-east-1", time.Now()); err != nil {
+				t.Fatal(err)
+			}
+			r.URL.Path = tc.sent
+			res, err := http.DefaultClient.Do(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := res.Body.Close(); err != nil {
+				t.Error(err)
+			}
+			if res.StatusCode != tc.want {
+				t.Errorf("%s: got %s, want %d", tc.reason, res.Status, tc.want)
+			}
+		})
+	}
 }
 
 func TestReplacedCredential(t *testing.T) {

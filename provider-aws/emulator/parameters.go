@@ -222,9 +222,10 @@ func (in *putParameterInput) change(p *parameter) error {
 	}
 	p.tier = tier
 	p.dataType, p.description = cmp.Or(in.DataType, p.dataType), cmp.Or(in.Description, p.description)
-	p.keyID, p.pattern = cmp.Or(in.KeyID, p.keyID), cmp.Or(in.AllowedPattern, p.pattern)
-	if p.kind == typeSecureString && p.keyID == "" {
-		p.keyID = "alias/aws/ssm"
+	p.pattern = cmp.Or(in.AllowedPattern, p.pattern)
+	if p.kind == typeSecureString {
+		// By the documentation of PutParameter a call that names no key means the default one, new or not.
+		p.keyID = cmp.Or(in.KeyID, "alias/aws/ssm")
 	}
 	return in.matchPattern(p.pattern)
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"net/http"
 	"net/url"
+	"path"
 	"strconv"
 	"strings"
 	"time"
@@ -94,12 +95,29 @@ func (e *Emulator) authenticate(q *request) (*principal, error) {
 	return p, nil
 }
 
+// canonical removes redundant slashes and relative parts of a path, as AWS does for all services but
+// S3; see https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html.
+// Vault, for one, sends what was signed for / to //.
+func canonical(p string) string {
+	c := path.Clean(p)
+	switch {
+	case p == "":
+		return ""
+	case c != "/" && strings.HasSuffix(p, "/"):
+		return c + "/"
+	}
+	return c
+}
+
 // sign returns the signature that the request should have.
 func (p *principal) sign(q *request, s signature, at time.Time) (string, error) {
 	again := &http.Request{
 		Method: q.http.Method,
 		Host:   q.http.Host,
-		URL:    &url.URL{Scheme: "http", Host: q.http.Host, Path: q.http.URL.Path, RawPath: q.http.URL.RawPath, RawQuery: q.http.URL.RawQuery},
+		URL: &url.URL{
+			Scheme: "http", Host: q.http.Host,
+			Path: canonical(q.http.URL.Path), RawPath: canonical(q.http.URL.RawPath), RawQuery: q.http.URL.RawQuery,
+		},
 		Header: http.Header{},
 	}
 	for _, name := range s.headers {

@@ -13,3 +13,8 @@ var SecretsManager []byte
 //
 //go:embed parameterstore.yaml
 var ParameterStore []byte
+
+// PushSecret pushes a Secret to AWS Secrets Manager, as YAML documents.
+//
+//go:embed pushsecret.yaml
+var PushSecret []byte

@@ -1,4 +1,4 @@
-// Package parameterstore reads AWS Systems Manager Parameter Store for the store Kind
+// Package parameterstore reads and writes AWS Systems Manager Parameter Store for the store Kind
 // AWSParameterStore.
 package parameterstore
 
@@ -15,7 +15,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/provider-aws/awsconfig"
 )
 
-// A Client reads one store.
+// A Client reads and writes one store.
 type Client struct {
 	api    calls
 	config *awsconfig.Config
@@ -29,6 +29,10 @@ type calls struct {
 	getBelow awsconfig.API[ssm.GetParametersByPathInput, ssm.GetParametersByPathOutput, ssm.Options]
 	describe awsconfig.API[ssm.DescribeParametersInput, ssm.DescribeParametersOutput, ssm.Options]
 	listTags awsconfig.API[ssm.ListTagsForResourceInput, ssm.ListTagsForResourceOutput, ssm.Options]
+
+	put    awsconfig.API[ssm.PutParameterInput, ssm.PutParameterOutput, ssm.Options]
+	tag    awsconfig.API[ssm.AddTagsToResourceInput, ssm.AddTagsToResourceOutput, ssm.Options]
+	remove awsconfig.API[ssm.DeleteParameterInput, ssm.DeleteParameterOutput, ssm.Options]
 }
 
 var (
@@ -47,6 +51,7 @@ func Connect[S awsconfig.Object](ctx context.Context, s S, creds store.Credentia
 	return &Client{config: c, api: calls{
 		get: api.GetParameter, getMany: api.GetParameters, getBelow: api.GetParametersByPath,
 		describe: api.DescribeParameters, listTags: api.ListTagsForResource,
+		put: api.PutParameter, tag: api.AddTagsToResource, remove: api.DeleteParameter,
 	}}, nil
 }
 
@@ -55,7 +60,10 @@ func (c *Client) Close() error { return c.config.Close() }
 
 // Check describes one parameter. Where that very permission is missing the login works all the same.
 func (c *Client) Check(ctx context.Context) error {
-	_, err := awsconfig.Call(ctx, c.config, c.api.describe, &ssm.DescribeParametersInput{MaxResults: aws.Int32(1)})
+	out, err := awsconfig.Call(ctx, c.config, c.api.describe, &ssm.DescribeParametersInput{MaxResults: aws.Int32(1)})
+	if err == nil && out.Parameters == nil {
+		return awsconfig.NoList("describing one parameter")
+	}
 	return c.config.LoginFailure(err, codes)
 }
 
@@ -91,7 +99,11 @@ func (c *Client) tags(ctx context.Context, name string) (map[string]string, erro
 	if err != nil {
 		return nil, err
 	}
-	return awsconfig.TagMap(out.TagList, func(t types.Tag) (key, value *string) { return t.Key, t.Value }), nil
+	return tagMap(out.TagList), nil
+}
+
+func tagMap(tags []types.Tag) map[string]string {
+	return awsconfig.TagMap(tags, func(t types.Tag) (key, value *string) { return t.Key, t.Value })
 }
 
 // value makes a Value of an answer, whatever the type of the parameter. One without any value proves

@@ -13,10 +13,12 @@ import (
 func TestConformance(t *testing.T) {
 	aws := awstest.Start(t)
 	storetest.Run(t, storetest.Harness{
-		Connect: func(context.Context) (store.Client, error) { return client(t, aws), nil },
+		Connect: func(context.Context) (store.Client, error) { return connectTo(t, aws.URL()) },
 		ConnectDenied: func(context.Context) (store.Client, error) {
-			return client(t, aws, awstest.WithKey("wrong", "wrong")), nil
+			return connectTo(t, aws.URL(), awstest.WithKey("wrong", "wrong"))
 		},
+		ConnectTo: func(_ context.Context, url string) (store.Client, error) { return connectTo(t, url) },
+		Server:    aws.URL(),
 		Put: func(_ context.Context, key string, data []byte, tags map[string]string) error {
 			aws.PutParameter(key, string(data), emulator.Secure(), emulator.ParameterTags(tags))
 			return nil
@@ -28,8 +30,11 @@ func TestConformance(t *testing.T) {
 		Inject: func(f storetest.Fault) (func(), error) {
 			return awstest.Inject(aws.Emulator, "GetParameter", f), nil
 		},
-		Key:     func(name string) string { return "/" + name },
-		MaxSize: 8 << 10,
-		Without: map[string]string{"read/binary": "the values of parameters are text"},
+		Key: func(name string) string { return "/" + name },
+		// More takes the advanced tier, which targets here do not name.
+		MaxSize: maxStandard, MaxWrite: maxStandard,
+		// AWS changes other settings only with a new version.
+		Metadata: []string{`{"tags":{"team":"one"}}`, `{"tags":{"team":"two"}}`},
+		Without:  map[string]string{"read/binary": "the values of parameters are text"},
 	})
 }

@@ -9,11 +9,16 @@ import (
 // not the access key, and it passes when the key is enabled again.
 const invalidKeyID = "InvalidKeyId"
 
+const (
+	parameterNotFound = "ParameterNotFound"
+	invalidResource   = "InvalidResourceId"
+)
+
 // codes are the errors that Parameter Store has beside those common to AWS, as listed at
 // https://docs.aws.amazon.com/systems-manager/latest/APIReference/API_GetParameter.html and at the
 // other calls. What AWS does not have here, or has newly, is Unavailable.
 var codes = awsconfig.Codes{
-	"ParameterNotFound":        {Class: store.NotFound, Text: "does not exist"},
+	parameterNotFound:          {Class: store.NotFound, Text: "does not exist"},
 	"ParameterVersionNotFound": {Class: store.NotFound, Text: "does not have this version or label"},
 
 	invalidKeyID:          {Class: store.Denied, Text: awsconfig.CannotDecrypt},
@@ -22,13 +27,23 @@ var codes = awsconfig.Codes{
 	"InvalidFilterKey":    {Class: store.Invalid, Text: rejectedFilter},
 	"InvalidFilterOption": {Class: store.Invalid, Text: rejectedFilter},
 	"InvalidFilterValue":  {Class: store.Invalid, Text: rejectedFilter},
-	"InvalidResourceId":   {Class: store.Invalid, Text: noTags},
+	invalidResource:       {Class: store.Invalid, Text: noTags},
 	"InvalidResourceType": {Class: store.Invalid, Text: noTags},
 	"TooManyUpdates":      {Class: store.Throttled, Text: "AWS is still changing it"},
 	"HierarchyLevelLimitExceededException": {
 		Class: store.Invalid, Text: "a hierarchy has at most fifteen levels",
 	},
-	"ParameterPatternMismatchException": {Class: store.Invalid, Text: "AWS does not take this name"},
+	"ParameterPatternMismatchException": {Class: store.Invalid, Text: "AWS does not take this name, or the value does not match metadata.allowedPattern"},
+	"InvalidAllowedPatternException":    {Class: store.Invalid, Text: "metadata.allowedPattern is no regular expression that AWS takes; correct it"},
+	"ParameterAlreadyExists":            {Class: store.Conflict, Text: "exists already"},
+	"ParameterLimitExceeded":            {Class: store.Invalid, Text: "the account has as many parameters as its quota allows; remove some, or set metadata.tier: Advanced"},
+	"ParameterMaxVersionLimitExceeded":  {Class: store.Invalid, Text: "the oldest of its hundred versions has a label and cannot go; move the label in AWS"},
+	"HierarchyTypeMismatchException":    {Class: store.Invalid, Text: "AWS does not change the type of a parameter; delete it, or push to another key"},
+	"TooManyTagsError":                  {Class: store.Invalid, Text: "it would have more than fifty tags; remove some from metadata.tags, or in AWS"},
+	"IncompatiblePolicyException":       {Class: store.Invalid, Text: badPolicy},
+	"InvalidPolicyTypeException":        {Class: store.Invalid, Text: badPolicy},
+	"InvalidPolicyAttributeException":   {Class: store.Invalid, Text: badPolicy},
+	"PoliciesLimitExceededException":    {Class: store.Invalid, Text: badPolicy},
 	"ParameterVersionLabelLimitExceeded": {
 		Class: store.Invalid, Text: "a version has at most ten labels",
 	},
@@ -37,6 +52,7 @@ var codes = awsconfig.Codes{
 
 const (
 	rejectedFilter = "AWS does not take path, name or tags as a filter"
+	badPolicy      = "AWS does not take it with the policies that it has; mend them in AWS"
 	noTags         = "AWS has no tags for it; those of a parameter of another account cannot be read"
 )
 

@@ -85,6 +85,9 @@ func (c *Client) findByPath(ctx context.Context, s scope, yield func(store.Value
 		if err != nil {
 			return nil, c.explain(err, whatList)
 		}
+		if out.Parameters == nil {
+			return nil, awsconfig.NoList(whatList)
+		}
 		for i := range out.Parameters {
 			key, ok := s.key(aws.ToString(out.Parameters[i].Name))
 			if !ok {
@@ -122,6 +125,9 @@ func (c *Client) list(ctx context.Context, s scope) (*awsconfig.Listing, error) 
 		out, err := awsconfig.Call(ctx, c.config, c.api.describe, in)
 		if err != nil {
 			return nil, c.explain(err, whatList)
+		}
+		if out.Parameters == nil {
+			return nil, awsconfig.NoList(whatList)
 		}
 		for _, p := range out.Parameters {
 			key, ok := s.key(aws.ToString(p.Name))

@@ -3,14 +3,19 @@ package parameterstore
 import (
 	"testing"
 
+	"github.com/direct-secrets/direct-secrets/common/store"
 	"github.com/direct-secrets/direct-secrets/provider-aws/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/provider-aws/awsconfig/awstest"
 	"github.com/direct-secrets/direct-secrets/provider-aws/emulator"
 )
 
+func connectTo(t testing.TB, endpoint string, opts ...awstest.Option) (store.Client, error) {
+	return awstest.Connect(t, &v1alpha1.AWSParameterStore{}, Connect, endpoint, opts...)
+}
+
 func client(t testing.TB, srv *emulator.Server, opts ...awstest.Option) *Client {
 	t.Helper()
-	c, err := awstest.Connect(t, &v1alpha1.AWSParameterStore{}, Connect, srv.URL(), opts...)
+	c, err := connectTo(t, srv.URL(), opts...)
 	if err != nil {
 		t.Fatal(err)
 	}

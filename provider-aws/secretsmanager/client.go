@@ -1,4 +1,4 @@
-// Package secretsmanager reads AWS Secrets Manager for the store Kind AWSSecretsManager.
+// Package secretsmanager reads and writes AWS Secrets Manager for the store Kind AWSSecretsManager.
 package secretsmanager
 
 import (
@@ -10,14 +10,16 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/secretsmanager/types"
 
 	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/provider-aws/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/provider-aws/awsconfig"
 )
 
-// A Client reads one store.
+// A Client reads and writes one store.
 type Client struct {
-	api    calls
-	config *awsconfig.Config
-	denied awsconfig.Denied
+	api      calls
+	config   *awsconfig.Config
+	denied   awsconfig.Denied
+	deletion *v1alpha1.AWSSecretsManagerDeletion
 }
 
 // calls are the calls of AWS that are used, as functions: see awsconfig.API.
@@ -26,6 +28,22 @@ type calls struct {
 	getMany  awsconfig.API[secretsmanager.BatchGetSecretValueInput, secretsmanager.BatchGetSecretValueOutput, secretsmanager.Options]
 	list     awsconfig.API[secretsmanager.ListSecretsInput, secretsmanager.ListSecretsOutput, secretsmanager.Options]
 	describe awsconfig.API[secretsmanager.DescribeSecretInput, secretsmanager.DescribeSecretOutput, secretsmanager.Options]
+
+	create  awsconfig.API[secretsmanager.CreateSecretInput, secretsmanager.CreateSecretOutput, secretsmanager.Options]
+	restore awsconfig.API[secretsmanager.RestoreSecretInput, secretsmanager.RestoreSecretOutput, secretsmanager.Options]
+	put     awsconfig.API[secretsmanager.PutSecretValueInput, secretsmanager.PutSecretValueOutput, secretsmanager.Options]
+	stage   awsconfig.API[secretsmanager.UpdateSecretVersionStageInput, secretsmanager.UpdateSecretVersionStageOutput, secretsmanager.Options]
+	update  awsconfig.API[secretsmanager.UpdateSecretInput, secretsmanager.UpdateSecretOutput, secretsmanager.Options]
+	tag     awsconfig.API[secretsmanager.TagResourceInput, secretsmanager.TagResourceOutput, secretsmanager.Options]
+	remove  awsconfig.API[secretsmanager.DeleteSecretInput, secretsmanager.DeleteSecretOutput, secretsmanager.Options]
+}
+
+// An Object is a store Kind of Secrets Manager.
+type Object interface {
+	awsconfig.Object
+
+	// Deletion says how secrets are deleted; nil means as AWS does it.
+	Deletion() *v1alpha1.AWSSecretsManagerDeletion
 }
 
 var (
@@ -35,14 +53,16 @@ var (
 )
 
 // Connect makes the client of a store, namespaced or not. AWS is not called.
-func Connect[S awsconfig.Object](ctx context.Context, s S, creds store.Credentials) (store.Client, error) {
+func Connect[S Object](ctx context.Context, s S, creds store.Credentials) (store.Client, error) {
 	c, err := awsconfig.Load(ctx, s, creds)
 	if err != nil {
 		return nil, err
 	}
 	api := sdk(c)
-	return &Client{config: c, api: calls{
+	return &Client{config: c, deletion: s.Deletion(), api: calls{
 		get: api.GetSecretValue, getMany: api.BatchGetSecretValue, list: api.ListSecrets, describe: api.DescribeSecret,
+		create: api.CreateSecret, restore: api.RestoreSecret, put: api.PutSecretValue, stage: api.UpdateSecretVersionStage,
+		update: api.UpdateSecret, tag: api.TagResource, remove: api.DeleteSecret,
 	}}, nil
 }
 

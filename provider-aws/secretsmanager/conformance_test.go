@@ -17,6 +17,8 @@ func TestConformance(t *testing.T) {
 		ConnectDenied: func(context.Context) (store.Client, error) {
 			return connectTo(t, aws.URL(), awstest.WithKey("wrong", "wrong"))
 		},
+		ConnectTo: func(_ context.Context, url string) (store.Client, error) { return connectTo(t, url) },
+		Server:    aws.URL(),
 		Put: func(_ context.Context, key string, data []byte, tags map[string]string) error {
 			aws.Put(key, data, emulator.Tags(tags))
 			return nil
@@ -27,6 +29,11 @@ func TestConformance(t *testing.T) {
 		},
 		Inject: func(f storetest.Fault) (func(), error) {
 			return awstest.Inject(aws.Emulator, "GetSecretValue", f), nil
+		},
+		MaxWrite: maxValue,
+		Metadata: []string{
+			`{"description":"one","kmsKeyID":"alias/one","tags":{"team":"one"}}`,
+			`{"description":"two","kmsKeyID":"alias/two","tags":{"team":"two"}}`,
 		},
 	})
 }

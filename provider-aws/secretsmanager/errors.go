@@ -14,7 +14,8 @@ import (
 const invalidRequest = "InvalidRequestException"
 
 // codes are the errors that Secrets Manager has beside those common to AWS, as listed at
-// https://docs.aws.amazon.com/secretsmanager/latest/apireference/API_GetSecretValue.html.
+// https://docs.aws.amazon.com/secretsmanager/latest/apireference/API_GetSecretValue.html and at the other
+// calls.
 // What AWS does not have here, or has newly, is Unavailable.
 var codes = awsconfig.Codes{
 	"ResourceNotFoundException": {Class: store.NotFound, Text: "does not exist"},
@@ -24,6 +25,13 @@ var codes = awsconfig.Codes{
 	"DecryptionFailureException": {
 		Class: store.Denied, Text: awsconfig.CannotDecrypt,
 	},
+	"EncryptionFailure":                {Class: store.Denied, Text: awsconfig.CannotEncrypt},
+	"ResourceExistsException":          {Class: store.Conflict, Text: "exists already"},
+	"LimitExceededException":           {Class: store.Invalid, Text: "a limit of AWS is reached, such as that of the versions that a secret makes within a day; write less often, or raise the quota"},
+	"MalformedPolicyDocumentException": {Class: store.Invalid, Text: awsconfig.BadPolicy},
+	"PublicPolicyException":            {Class: store.Invalid, Text: awsconfig.BadPolicy},
+	"PreconditionNotMetException":      {Class: store.Invalid, Text: "AWS rejects the request in the secret's present state"},
+
 	"InternalServiceError":      {Class: store.Unavailable, Text: "AWS has an internal error"},
 	"InvalidNextTokenException": {Class: store.Unavailable, Text: "AWS broke off the list"},
 }

@@ -40,6 +40,9 @@ func (c *Client) list(ctx context.Context, q store.Query) (*awsconfig.Listing, e
 		if err != nil {
 			return nil, c.explain(err, what)
 		}
+		if out.SecretList == nil {
+			return nil, awsconfig.NoList(what)
+		}
 		for _, s := range out.SecretList {
 			if key, ok := c.selected(s, q); ok {
 				if _, err := found.Add(key); err != nil {

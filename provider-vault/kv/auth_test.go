@@ -16,8 +16,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	common "github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/store"
 	"github.com/direct-secrets/direct-secrets/provider-vault/apis/v1alpha1"
@@ -98,12 +96,24 @@ func methods(t *testing.T) (*vaulttest.Server, creds) {
 	srv.Do(http.MethodPost, "auth/userpass/users/bob", M{"password": " blank ", "token_policies": "reader"})
 	srv.Enable("jwt")
 	srv.Do(http.MethodPost, "auth/jwt/config", M{"jwt_validation_pubkeys": []string{keys.public()}})
-	srv.Do(http.MethodPost, "auth/jwt/role/shop", M{"role_type": "jwt", "user_claim": "sub", "bound_audiences": "vault", "token_policies": "reader"})
+	role := M{"role_type": "jwt", "user_claim": "sub", "bound_audiences": "vault", "token_policies": "reader"}
+	srv.Do(http.MethodPost, "auth/jwt/role/shop", role)
+	srv.Do(http.MethodPost, "auth/jwt/role/browser", M{"role_type": "oidc", "user_claim": "sub", "allowed_redirect_uris": "http://127.0.0.1/"})
+	gone := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_ = json.NewEncoder(w).Encode(M{"keys": []M{}}) // Vault reads it.
+	}))
+	srv.Do(http.MethodPost, "sys/auth/gone", M{"type": "jwt"})
+	srv.Do(http.MethodPost, "auth/gone/config", M{"jwks_url": gone.URL})
+	srv.Do(http.MethodPost, "auth/gone/role/shop", role)
+	gone.Close()
 	srv.Enable("kubernetes")
 	srv.Do(http.MethodPost, "auth/kubernetes/config", M{"kubernetes_host": reviewer(t, api), "disable_local_ca_jwt": true, "token_reviewer_jwt": api})
-	srv.Do(http.MethodPost, "auth/kubernetes/role/shop", M{
-		"bound_service_account_names": "reader", "bound_service_account_namespaces": "shop", "token_policies": "reader",
-	})
+	srv.Do(http.MethodPost, "sys/auth/raw", M{"type": "kubernetes"}) // It has the role, but no configuration.
+	for _, mount := range []string{"kubernetes", "raw"} {
+		srv.Do(http.MethodPost, "auth/"+mount+"/role/shop", M{
+			"bound_service_account_names": "reader", "bound_service_account_namespaces": "shop", "token_policies": "reader",
+		})
+	}
 
 	maps.Copy(secrets, creds{
 		"token": srv.Token(M{"policies": []string{"reader"}}), "password": " blank ", "garbage": "c4n4ry garbage", "blank": " \n",
@@ -172,10 +182,13 @@ func TestAuth(t *testing.T) {
 		"JWTExpired":      {jwt(v1alpha1.JWTAuth{Role: "shop", SecretRef: p("expired-jwt")}), "Denied: spec.auth.jwt.secretRef: Vault does not accept"},
 		"JWTForeign":      {jwt(v1alpha1.JWTAuth{Role: "shop", SecretRef: p("foreign-jwt")}), "Denied: spec.auth.jwt.secretRef: Vault does not accept"},
 		"JWTGarbage":      {jwt(v1alpha1.JWTAuth{Role: "shop", SecretRef: p("garbage")}), "Denied: spec.auth.jwt.secretRef: Vault does not accept"},
+		"JWTBrowser":      {jwt(v1alpha1.JWTAuth{Role: "browser", SecretRef: p("jwt")}), "Denied: spec.auth.jwt.role: the role is for logins with a browser"},
+		"JWTIssuerGone":   {jwt(v1alpha1.JWTAuth{Path: "gone", Role: "shop", SecretRef: p("jwt")}), "Unavailable: spec.auth.jwt: Vault cannot fetch the keys"},
 		"JWTNoSecret":     {jwt(v1alpha1.JWTAuth{Role: "shop", SecretRef: p("none")}), "Invalid: spec.auth.jwt.secretRef: Secret"},
 		"Kubernetes":      {kube(v1alpha1.KubernetesAuth{Role: "shop", ServiceAccountRef: account("reader")}), ""},
 		"KubernetesToken": {kube(v1alpha1.KubernetesAuth{Role: "shop", SecretRef: p("api-jwt")}), ""},
 		"KubernetesRole":  {kube(v1alpha1.KubernetesAuth{Role: "other", ServiceAccountRef: account("reader")}), "Denied: spec.auth.kubernetes.role: Vault has no such role"},
+		"KubernetesRaw":   {kube(v1alpha1.KubernetesAuth{Path: "raw", Role: "shop", SecretRef: p("api-jwt")}), "Denied: spec.auth.kubernetes: the auth method is not configured"},
 		"KubernetesNone":  {kube(v1alpha1.KubernetesAuth{Role: "shop", ServiceAccountRef: account("nobody")}), "Invalid: spec.auth.kubernetes.serviceAccountRef: ServiceAccount"},
 		"KubernetesWrong": {kube(v1alpha1.KubernetesAuth{Role: "shop", SecretRef: p("foreign-jwt")}), "Denied: spec.auth.kubernetes.secretRef: Vault does not accept"},
 		"KubernetesEmpty": {kube(v1alpha1.KubernetesAuth{Role: "shop", SecretRef: p("garbage")}), "Denied: spec.auth.kubernetes.secretRef: Vault does not accept"},
@@ -224,97 +237,3 @@ func TestNoAuth(t *testing.T) {
 type notAmbient struct{ creds }
 
 func (notAmbient) Ambient() error { return store.NewError(store.Invalid, "auth is not set") }
-
-// stubbed has the proxy answer logins at a path, as Vault would, if the body is right.
-func stubbed(t *testing.T, path string, right func(body M) string) (*vaulttest.Server, creds) {
-	t.Helper()
-	srv, secrets := vault(t, "1h")
-	mustPut(t, srv, "shop/db", db)
-	secrets["password"], secrets["key-id"], secrets["key"], secrets["garbage"] = "pw", "AKIDEXAMPLE", "c4n4ry", "c4n4ry"
-	token := srv.Token(M{"policies": []string{"reader"}})
-	t.Cleanup(srv.Inject(vaulttest.On(path), func(w http.ResponseWriter, r *http.Request) {
-		body := M{}
-		if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
-			t.Error(err)
-		}
-		if wrong := right(body); wrong != "" {
-			w.WriteHeader(http.StatusBadRequest)
-			_ = json.NewEncoder(w).Encode(M{"errors": []string{wrong}}) // The client reads it.
-			return
-		}
-		_ = json.NewEncoder(w).Encode(M{"auth": M{"client_token": token, "lease_duration": 3600, "renewable": true}}) // The client reads it.
-	}))
-	return srv, secrets
-}
-
-// The server of the tests has no LDAP: this is the form of its logins, by
-// https://developer.hashicorp.com/vault/api-docs/auth/ldap#login-with-ldap-user.
-func TestLDAP(t *testing.T) {
-	srv, secrets := stubbed(t, "auth/people/login/bob@example.com", func(body M) string { return cmp.Diff(M{"password": "pw"}, body) })
-	auth := v1alpha1.PasswordAuth{Path: "people", Username: "bob@example.com", SecretRef: ref("password")}
-	c := connect(t, appRole(srv.URL, withAuth(v1alpha1.VaultAuth{LDAP: &auth})), secrets)
-	if got := read1(t, c); got != db {
-		t.Errorf("got %s, want %s", got, db)
-	}
-	auth.SecretRef = ref("garbage")
-	c = connect(t, appRole(srv.URL, withAuth(v1alpha1.VaultAuth{LDAP: &auth})), secrets)
-	if got := read1(t, c); !strings.HasPrefix(got, "Denied: spec.auth.ldap.secretRef: ") {
-		t.Errorf("got %s, want Denied that names the password", got)
-	}
-}
-
-// Nor has it AWS: this is the form of its logins, by
-// https://developer.hashicorp.com/vault/api-docs/auth/aws#login.
-func TestIAM(t *testing.T) {
-	srv, secrets := stubbed(t, "auth/aws/login", func(body M) string {
-		if body["role"] != "shop" {
-			return "entry for role other not found"
-		}
-		decoded := func(field string) string {
-			raw, err := base64.StdEncoding.DecodeString(body[field].(string))
-			if err != nil {
-				t.Error(err)
-			}
-			return string(raw)
-		}
-		var header http.Header
-		if err := json.Unmarshal([]byte(decoded("iam_request_headers")), &header); err != nil {
-			return err.Error()
-		}
-		signed := header.Get("Authorization")
-		for _, part := range []string{"AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/", "/eu-central-1/sts/aws4_request", "x-vault-aws-iam-server-id", "host"} {
-			if !strings.Contains(signed, part) {
-				t.Errorf("signature %q lacks %q", signed, part)
-			}
-		}
-		return cmp.Diff([]string{"POST", "https://sts.eu-central-1.amazonaws.com/", "Action=GetCallerIdentity&Version=2011-06-15", "sts.eu-central-1.amazonaws.com", "vault.example.com"},
-			[]string{body["iam_http_request_method"].(string), decoded("iam_request_url"), decoded("iam_request_body"), header.Get("Host"), header.Get("X-Vault-AWS-IAM-Server-ID")})
-	})
-	auth := v1alpha1.IAMAuth{
-		Region: "eu-central-1", Role: "shop", ServerID: "vault.example.com",
-		SecretRef: &v1alpha1.IAMSecretRef{AccessKeyIDSecretRef: ref("key-id"), SecretAccessKeySecretRef: ref("key")},
-	}
-	cases := map[string]struct {
-		change func(*v1alpha1.IAMAuth)
-		want   string
-	}{
-		"Key":       {func(*v1alpha1.IAMAuth) {}, db},
-		"WrongRole": {func(a *v1alpha1.IAMAuth) { a.Role = "other" }, "Denied: spec.auth.iam.vaultRole: "},
-		"NoKey": {func(a *v1alpha1.IAMAuth) {
-			a.SecretRef = &v1alpha1.IAMSecretRef{AccessKeyIDSecretRef: ref("key-id"), SecretAccessKeySecretRef: ref("none")}
-		}, "Invalid: spec.auth.iam.secretRef.secretAccessKeySecretRef: Secret"},
-		"NoAccount": {func(a *v1alpha1.IAMAuth) {
-			a.SecretRef, a.AWSIAMRole, a.JWT = nil, "arn:aws:iam::000000000000:role/shop", &v1alpha1.IAMJWT{ServiceAccountRef: *account("nobody")}
-		}, "Invalid: spec.auth.iam.jwt.serviceAccountRef: ServiceAccount"},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			a := auth
-			tc.change(&a)
-			c := connect(t, appRole(srv.URL, withAuth(v1alpha1.VaultAuth{IAM: &a})), secrets)
-			if got := read1(t, c); !strings.HasPrefix(got, tc.want) {
-				t.Errorf("got %q, want %q…", got, tc.want)
-			}
-		})
-	}
-}

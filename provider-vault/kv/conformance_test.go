@@ -12,27 +12,31 @@ import (
 	"github.com/direct-secrets/direct-secrets/provider-vault/vaulttest"
 )
 
-func TestConformance(t *testing.T) {
-	srv, secrets := vault(t, "1h")
-	storetest.Run(t, storetest.Harness{
-		Connect: func(ctx context.Context) (store.Client, error) {
-			return Connect(ctx, appRole(srv.URL), secrets)
-		},
+func TestConformance(t *testing.T) { storetest.Run(t, harness(t)) }
+
+func harness(t *testing.T) storetest.Harness {
+	srv, secrets := writable(t, "secret/*")
+	return storetest.Harness{
+		Connect: func(ctx context.Context) (store.Client, error) { return Connect(ctx, appRole(srv.URL), secrets) },
 		ConnectDenied: func(ctx context.Context) (store.Client, error) {
 			return Connect(ctx, appRole(srv.URL, withSecretID("wrong")), secrets)
 		},
+		ConnectTo: func(ctx context.Context, url string) (store.Client, error) {
+			return Connect(ctx, appRole(url), secrets)
+		},
+		Server: srv.URL,
 		Put: func(_ context.Context, key string, data []byte, tags map[string]string) error {
 			return put(srv, key, string(data), tags)
 		},
 		Delete: func(_ context.Context, key string) error {
-			return srv.Try(http.MethodDelete, "secret/metadata/"+key, nil)
+			return srv.Try(http.MethodDelete, "secret/metadata/"+escaped(key), nil)
 		},
 		Inject:   func(f storetest.Fault) (func(), error) { return inject(srv, f), nil },
 		JSONOnly: true,
-		Without: map[string]string{
-			"read/json": "KV v2 itself reads numbers as floating point: 1.50 becomes 1.5, and large ones are rounded",
-		},
-	})
+		MaxWrite: maxValue,
+		Metadata: twoSettings,
+		Without:  map[string]string{"read/json": "KV v2 itself reads numbers as floating point: 1.50 becomes 1.5, and large ones are rounded"},
+	}
 }
 
 var failures = map[storetest.Failure]http.HandlerFunc{

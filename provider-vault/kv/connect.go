@@ -1,4 +1,4 @@
-// Package kv reads the KV secrets engine of Vault and OpenBao for the store Kinds VaultKV and
+// Package kv reads and writes the KV secrets engine of Vault and OpenBao for the store Kinds VaultKV and
 // ClusterVaultKV.
 package kv
 

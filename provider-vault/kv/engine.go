@@ -25,6 +25,8 @@ type engine interface {
 	value(ref store.Ref, data json.RawMessage) (store.Value, error)
 	// gone reports whether the answer to a read, refused with 404, says that the secret is deleted.
 	gone(data json.RawMessage) bool
+
+	writing
 }
 
 func engineOf(v v1alpha1.KVVersion) (engine, error) {

@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"encoding/json"
 	"fmt"
+	"net"
 	"net/http"
 	"strconv"
 	"strings"
@@ -161,24 +162,28 @@ func explained(err error) *store.Error {
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
 		return store.NewError(store.Unavailable, "Vault did not answer in time")
 	}
+	var dns *net.DNSError
+	if errors.As(err, &dns) {
+		return store.NewError(store.Unavailable, "spec.server: cannot resolve the name %q; correct the address, or mend DNS", dns.Name)
+	}
 	return store.Safe(err)
 }
 
 // certificateTrouble says why a TLS connection failed; empty if it did not for that.
 func certificateTrouble(err error) string {
-	var unknown x509.UnknownAuthorityError
+	var stranger untrusted
 	var host x509.HostnameError
 	var invalid x509.CertificateInvalidError
 	var verification *tls.CertificateVerificationError
 	var record tls.RecordHeaderError
 	var alert tls.AlertError
 	switch {
-	case errors.As(err, &unknown):
-		return "spec.caBundle: the server's certificate is signed by an authority that is not trusted; set caBundle or caProvider to that authority's certificate"
+	case errors.As(err, &stranger):
+		return stranger.field + ": the server's certificate is signed by an authority that is not trusted; put that authority's certificate there"
 	case errors.As(err, &host):
 		return "spec.server: the server's certificate is for another name; correct the address, or the certificate"
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
-		return "spec.server: the server's certificate has expired, or is not valid yet"
+		return "spec.server: the server's certificate, or that of its authority, has expired or is not valid yet; renew it"
 	case errors.As(err, &invalid), errors.As(err, &verification):
 		return "spec.server: the server's certificate cannot be verified"
 	case errors.As(err, &record), errors.Is(err, http.ErrSchemeMismatch):
@@ -187,15 +192,6 @@ func certificateTrouble(err error) string {
 		return "spec.clientTLS: the server does not accept the client certificate, or asks for one"
 	}
 	return ""
-}
-
-// at says in which field an error of the credentials has its cause.
-func at(field string, err error) error {
-	var e *store.Error
-	if !errors.As(err, &e) {
-		return store.NewError(store.Unavailable, "%s: cannot be read", field)
-	}
-	return &store.Error{Class: e.Class, RetryAfter: e.RetryAfter, Message: field + ": " + strings.TrimPrefix(e.Message, "auth: ")}
 }
 
 // about names what a ref asks for.

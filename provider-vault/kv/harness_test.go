@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/url"
 	"testing"
 
 	common "github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
@@ -24,6 +25,8 @@ func vault(t testing.TB, ttl string) (srv *vaulttest.Server, secrets creds) {
 	srv.Mount("secret", "2")
 	srv.Policy("reader", `path "secret/*" { capabilities = ["read", "list"] }`)
 	srv.Enable("approle")
+	// Tests with wrong credentials would otherwise lock the role out.
+	srv.Do(http.MethodPost, "sys/auth/approle/tune", M{"user_lockout_config": M{"lockout_disable": true}})
 	srv.Do(http.MethodPost, "auth/approle/role/shop", M{"token_policies": "reader", "token_ttl": ttl})
 	return srv, creds{
 		"role":   srv.Do(http.MethodGet, "auth/approle/role/shop/role-id", nil)["role_id"].(string),
@@ -32,13 +35,21 @@ func vault(t testing.TB, ttl string) (srv *vaulttest.Server, secrets creds) {
 	}
 }
 
-// creds are what the Secrets of a test hold, by key; the names do not matter.
+// creds are what the Secrets and ConfigMaps of a test hold, by key; the names do not matter.
 type creds map[string]string
 
 func (c creds) SecretValue(_ context.Context, sel common.SecretKeySelector) ([]byte, error) {
+	return c.value("Secret", sel)
+}
+
+func (c creds) ConfigMapValue(_ context.Context, sel common.ConfigMapKeySelector) ([]byte, error) {
+	return c.value("ConfigMap", common.SecretKeySelector(sel))
+}
+
+func (c creds) value(what string, sel common.SecretKeySelector) ([]byte, error) {
 	v, ok := c[sel.Key]
 	if !ok {
-		return nil, store.NewError(store.Invalid, "auth: Secret shop/%s has no value under key %q; add it or correct the reference", sel.Name, sel.Key)
+		return nil, store.NewError(store.Invalid, "auth: %s shop/%s has no value under key %q; add it or correct the reference", what, sel.Name, sel.Key)
 	}
 	return []byte(v), nil
 }
@@ -93,11 +104,14 @@ func connect(t testing.TB, s *v1alpha1.VaultKV, c creds) *Client {
 	return client.(*Client)
 }
 
+// escaped is a key as a part of an address.
+func escaped(key string) string { return (&url.URL{Path: key}).EscapedPath() }
+
 // put writes a secret of KV v2.
 func put(srv *vaulttest.Server, key, object string, metadata map[string]string) error {
-	err := srv.Try(http.MethodPost, "secret/data/"+key, M{"data": json.RawMessage(object)})
+	err := srv.Try(http.MethodPost, "secret/data/"+escaped(key), M{"data": json.RawMessage(object)})
 	if err == nil && metadata != nil {
-		err = srv.Try(http.MethodPost, "secret/metadata/"+key, M{"custom_metadata": metadata})
+		err = srv.Try(http.MethodPost, "secret/metadata/"+escaped(key), M{"custom_metadata": metadata})
 	}
 	return err
 }

@@ -56,7 +56,10 @@ func byIAM(a *v1alpha1.IAMAuth, creds store.Credentials) (*method, error) {
 	return &method{
 		field: iamField, credential: credential, path: path,
 		wrong: "Vault does not accept the AWS identity; check that vaultRole is bound to it, and region, vaultAwsIamServerID and path",
-		hints: []hint{{"entry for role", iamField + ".vaultRole", "Vault has no such role"}},
+		hints: []hint{
+			{"entry for role", store.Denied, iamField + ".vaultRole", "Vault has no such role"},
+			{"error making request", store.Unavailable, iamField, "Vault cannot reach the STS of AWS"},
+		},
 		body: func(ctx context.Context) (map[string]any, error) {
 			key, err := awsKey(ctx, a, region, creds)
 			if err != nil {

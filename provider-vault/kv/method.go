@@ -23,13 +23,15 @@ type method struct {
 	token func(ctx context.Context) (string, error)
 	// wrong says what a refused credential is.
 	wrong string
-	// hints tell by Vault's text which other field is to be mended.
+	// hints tell by Vault's text what else is to be mended.
 	hints []hint
 }
 
-// A hint is what a text of Vault means.
+// A hint is what a text of Vault means, whatever the status is: it differs between Vault, OpenBao and
+// versions of both.
 type hint struct {
 	says        string
+	class       store.Class
 	field, text string
 }
 
@@ -37,7 +39,7 @@ type hint struct {
 func secretAt(ctx context.Context, creds store.Credentials, field string, sel common.SecretKeySelector) ([]byte, error) {
 	v, err := creds.SecretValue(ctx, sel)
 	if err != nil {
-		return nil, at(field, err)
+		return nil, store.Field(field, err)
 	}
 	return v, nil
 }
@@ -59,7 +61,7 @@ func textAt(ctx context.Context, creds store.Credentials, field string, sel comm
 func methodOf(auth *v1alpha1.VaultAuth, creds store.Credentials) (*method, error) {
 	if auth == nil {
 		if err := creds.Ambient(); err != nil {
-			return nil, at("spec.auth", err)
+			return nil, store.Field("spec.auth", err)
 		}
 		return nil, store.NewError(store.Invalid, "spec.auth: not set, and Vault has no identity that an operator would bring along; set one method")
 	}
@@ -164,13 +166,13 @@ func (m *method) explain(err error) error {
 	if r.foreign || r.says(inconsistentHeader) {
 		return explain(err, "")
 	}
+	for _, h := range m.hints {
+		if r.says(h.says) {
+			return store.NewError(h.class, "%s: %s", h.field, h.text)
+		}
+	}
 	switch r.status {
 	case http.StatusBadRequest, http.StatusForbidden, http.StatusUnauthorized:
-		for _, h := range m.hints {
-			if r.says(h.says) {
-				return store.NewError(store.Denied, "%s: %s", h.field, h.text)
-			}
-		}
 		return store.NewError(store.Denied, "%s: %s", m.credential, m.wrong)
 	case http.StatusNotFound, http.StatusMethodNotAllowed:
 		return store.NewError(store.Invalid, "%s: no such auth method at Vault; correct its path, or spec.namespace", m.field)

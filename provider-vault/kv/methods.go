@@ -61,9 +61,8 @@ func byKubernetes(a *v1alpha1.KubernetesAuth, creds store.Credentials) (*method,
 		field: field, credential: token.field, path: path,
 		wrong: "Vault does not accept the token for this role; check the role's names, namespaces and audience, and mountPath",
 		hints: []hint{
-			{"invalid role name", field + ".role", "Vault has no such role"},
-			{"role name", field + ".role", "Vault has no such role"},
-			{"could not load", field, "the auth method is not configured at Vault"},
+			{"role name", store.Denied, field + ".role", "Vault has no such role"},
+			{"could not load", store.Denied, field, "the auth method is not configured at Vault"},
 		},
 		body: func(ctx context.Context) (map[string]any, error) {
 			jwt, err := token.get(ctx)
@@ -86,9 +85,11 @@ func byJWT(a *v1alpha1.JWTAuth, creds store.Credentials) (*method, error) {
 		field: field, credential: token.field, path: path,
 		wrong: "Vault does not accept the token; it may have expired, or its issuer, audience or claims are not those of the role",
 		hints: []hint{
-			{"role ", field + ".role", "Vault has no such role"},
-			{"missing role", field + ".role", "must be set: the auth method has no default role"},
-			{"could not load", field, "the auth method is not configured at Vault"},
+			{"could not be found", store.Denied, field + ".role", "Vault has no such role"},
+			{"oidc role_type", store.Denied, field + ".role", "the role is for logins with a browser; name one of type jwt"},
+			{"missing role", store.Denied, field + ".role", "must be set: the auth method has no default role"},
+			{"fetching keys", store.Unavailable, field, "Vault cannot fetch the keys of the token's issuer"},
+			{"could not load", store.Denied, field, "the auth method is not configured at Vault"},
 		},
 		body: func(ctx context.Context) (map[string]any, error) {
 			jwt, err := token.get(ctx)
@@ -110,6 +111,7 @@ func byPassword(field, fallback string, a *v1alpha1.PasswordAuth, creds store.Cr
 	return &method{
 		field: field, credential: field + ".secretRef", path: path + "/" + name,
 		wrong: "Vault does not accept the password for this username; check both, and path",
+		hints: []hint{{"error connecting to host", store.Unavailable, field, "Vault cannot reach the LDAP server"}},
 		body: func(ctx context.Context) (map[string]any, error) {
 			// A password may end in white space, unlike a token.
 			password, err := secretAt(ctx, creds, field+".secretRef", a.SecretRef)
@@ -125,7 +127,7 @@ func byCert(a *v1alpha1.CertAuth) (*method, error) {
 	return &method{
 		field: field, credential: field + ".clientCert", path: path,
 		wrong: "Vault does not accept the certificate; check its authority, its dates, vaultRole and path",
-		hints: []hint{{"tls connection required", "spec.server", "a certificate can be shown over https only"}},
+		hints: []hint{{"tls connection required", store.Denied, "spec.server", "a certificate can be shown over https only"}},
 		body: func(context.Context) (map[string]any, error) {
 			if a.Role == "" {
 				return map[string]any{}, nil
@@ -154,7 +156,7 @@ func (t tokenSource) get(ctx context.Context) (string, error) {
 	}
 	token, err := t.creds.ServiceAccountToken(ctx, *t.account, audiences...)
 	if err != nil {
-		return "", at(t.field, err)
+		return "", store.Field(t.field, err)
 	}
 	return token, nil
 }

@@ -44,7 +44,7 @@ func newServer(ctx context.Context, spec *v1alpha1.VaultKVSpec, creds store.Cred
 	}
 	s.config = &api.Config{
 		Address:          spec.Server,
-		HttpClient:       newHTTPClient(s.transport),
+		HttpClient:       newHTTPClient(trusting{s.transport, authoritiesField(spec)}),
 		DisableRedirects: true,
 		ReadYourWrites:   spec.ReadYourWrites,
 	}

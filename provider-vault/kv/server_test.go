@@ -43,14 +43,18 @@ func TestTLS(t *testing.T) {
 		change func(*v1alpha1.VaultKVSpec)
 		want   string
 	}{
-		"Bundle":    {byToken, func(s *v1alpha1.VaultKVSpec) { s.CABundle = ca }, db},
-		"Provider":  {byToken, func(s *v1alpha1.VaultKVSpec) { s.CAProvider = provided("Secret", "ca") }, db},
-		"ConfigMap": {byToken, func(s *v1alpha1.VaultKVSpec) { s.CAProvider = provided("ConfigMap", "ca") }, "Invalid: spec.caProvider.type: only a Secret can be read"},
-		"Both":      {byToken, func(s *v1alpha1.VaultKVSpec) { s.CABundle, s.CAProvider = ca, provided("Secret", "ca") }, "Invalid: spec.caProvider: set either"},
-		"NoSecret":  {byToken, func(s *v1alpha1.VaultKVSpec) { s.CAProvider = provided("Secret", "none") }, "Invalid: spec.caProvider: Secret"},
-		"NoPEM":     {byToken, func(s *v1alpha1.VaultKVSpec) { s.CABundle = []byte("c4n4ry") }, "Invalid: spec.caBundle: holds no certificate"},
-		"Unknown":   {byToken, func(*v1alpha1.VaultKVSpec) {}, "Unavailable: logging in: spec.caBundle: the server's certificate is signed by an authority that is not trusted"},
-		"Other":     {byToken, func(s *v1alpha1.VaultKVSpec) { s.CAProvider = provided("Secret", "other-ca") }, "Unavailable: logging in: spec.caBundle: "},
+		"Bundle":        {byToken, func(s *v1alpha1.VaultKVSpec) { s.CABundle = ca }, db},
+		"Provider":      {byToken, func(s *v1alpha1.VaultKVSpec) { s.CAProvider = provided("Secret", "ca") }, db},
+		"ConfigMap":     {byToken, func(s *v1alpha1.VaultKVSpec) { s.CAProvider = provided("ConfigMap", "ca") }, db},
+		"Both":          {byToken, func(s *v1alpha1.VaultKVSpec) { s.CABundle, s.CAProvider = ca, provided("Secret", "ca") }, "Invalid: spec.caProvider: set either"},
+		"NoSecret":      {byToken, func(s *v1alpha1.VaultKVSpec) { s.CAProvider = provided("Secret", "none") }, "Invalid: spec.caProvider: Secret"},
+		"NoConfigMap":   {byToken, func(s *v1alpha1.VaultKVSpec) { s.CAProvider = provided("ConfigMap", "none") }, "Invalid: spec.caProvider: ConfigMap"},
+		"NoType":        {byToken, func(s *v1alpha1.VaultKVSpec) { s.CAProvider = provided("", "ca") }, "Invalid: spec.caProvider: type \"\" is none; write Secret or ConfigMap"},
+		"NotInProvider": {byToken, func(s *v1alpha1.VaultKVSpec) { s.CAProvider = provided("ConfigMap", "garbage") }, "Invalid: spec.caProvider: holds no certificate"},
+		"NoPEM":         {byToken, func(s *v1alpha1.VaultKVSpec) { s.CABundle = []byte("c4n4ry") }, "Invalid: spec.caBundle: holds no certificate"},
+		"Unknown":       {byToken, func(*v1alpha1.VaultKVSpec) {}, "Unavailable: logging in: spec.caBundle: the server's certificate is signed by an authority that is not trusted"},
+		"Other":         {byToken, func(s *v1alpha1.VaultKVSpec) { s.CAProvider = provided("Secret", "other-ca") }, "Unavailable: logging in: spec.caProvider: the server's certificate is signed by an authority that is not trusted"},
+		"OtherBundle":   {byToken, func(s *v1alpha1.VaultKVSpec) { s.CABundle = other.PEM }, "Unavailable: logging in: spec.caBundle: the server's certificate is signed by an authority that is not trusted"},
 		"WrongName": {byToken, func(s *v1alpha1.VaultKVSpec) {
 			s.CABundle, s.Server = ca, strings.Replace(s.Server, "127.0.0.1", "localhost", 1)
 		}, "Unavailable: logging in: spec.server: the server's certificate is for another name"},

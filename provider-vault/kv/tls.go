@@ -4,13 +4,16 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"net/http"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 
 	common "github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/store"
 	"github.com/direct-secrets/direct-secrets/provider-vault/apis/v1alpha1"
 )
 
-// tlsOf reads certificates and keys. The operator connects anew when one of their Secrets changes.
+// tlsOf reads certificates and keys. The operator connects anew when what holds one of them changes.
 func tlsOf(ctx context.Context, spec *v1alpha1.VaultKVSpec, creds store.Credentials) (*tls.Config, error) {
 	c := &tls.Config{MinVersion: tls.VersionTLS12}
 	var err error
@@ -35,26 +38,67 @@ func tlsOf(ctx context.Context, spec *v1alpha1.VaultKVSpec, creds store.Credenti
 
 // authoritiesOf returns who may sign the server's certificate; nil for those of the system.
 func authoritiesOf(ctx context.Context, spec *v1alpha1.VaultKVSpec, creds store.Credentials) (*x509.CertPool, error) {
-	field, pem := "spec.caBundle", spec.CABundle
+	pem := spec.CABundle
 	switch p := spec.CAProvider; {
 	case p == nil && len(pem) == 0:
 		return nil, nil
 	case p != nil && len(pem) > 0:
 		return nil, store.NewError(store.Invalid, "spec.caProvider: set either caBundle or caProvider")
-	case p != nil && p.Type != v1alpha1.CAProviderSecret:
-		return nil, store.NewError(store.Invalid, "spec.caProvider.type: only a Secret can be read; put the certificates into a Secret, or into spec.caBundle")
 	case p != nil:
 		var err error
-		field = "spec.caProvider"
-		if pem, err = secretAt(ctx, creds, field, p.SecretKeySelector); err != nil {
-			return nil, err
+		if pem, err = provided(ctx, p, creds); err != nil {
+			return nil, store.Field(authoritiesField(spec), err)
 		}
 	}
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(pem) {
-		return nil, store.NewError(store.Invalid, "%s: holds no certificate in PEM form", field)
+		return nil, store.NewError(store.Invalid, "%s: holds no certificate in PEM form; put the authority's certificate there", authoritiesField(spec))
 	}
 	return pool, nil
+}
+
+// authoritiesField is the field that says, or could say, who may sign the server's certificate.
+func authoritiesField(spec *v1alpha1.VaultKVSpec) string {
+	if spec.CAProvider != nil {
+		return "spec.caProvider"
+	}
+	return "spec.caBundle"
+}
+
+// provided reads the certificates that a store keeps elsewhere.
+func provided(ctx context.Context, p *v1alpha1.CAProvider, creds store.Credentials) ([]byte, error) {
+	switch p.Type {
+	case v1alpha1.CAProviderSecret:
+		return creds.SecretValue(ctx, p.SecretKeySelector)
+	case v1alpha1.CAProviderConfigMap:
+		return creds.ConfigMapValue(ctx, common.ConfigMapKeySelector(p.SecretKeySelector))
+	}
+	return nil, store.NewError(store.Invalid, "type %q is none; write Secret or ConfigMap", string(p.Type))
+}
+
+// untrusted is that a server's certificate is signed by none of the authorities that field says.
+type untrusted struct {
+	error
+	field string
+}
+
+// Unwrap returns what failed.
+func (u untrusted) Unwrap() error { return u.error }
+
+// trusting turns the failure of such a certificate into one that names the field to mend.
+type trusting struct {
+	next  http.RoundTripper
+	field string
+}
+
+// RoundTrip implements http.RoundTripper.
+func (t trusting) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp, err := t.next.RoundTrip(r)
+	var unknown x509.UnknownAuthorityError
+	if errors.As(err, &unknown) {
+		err = untrusted{err, t.field}
+	}
+	return resp, err
 }
 
 func certificateOf(ctx context.Context, creds store.Credentials, certField string, certRef common.SecretKeySelector, keyField string, keyRef common.SecretKeySelector) ([]tls.Certificate, error) {

@@ -37,7 +37,7 @@ func newTransport(c *tls.Config) *http.Transport {
 }
 
 // newHTTPClient follows no redirect: the token is for the server that the store names.
-func newHTTPClient(t *http.Transport) *http.Client {
+func newHTTPClient(t http.RoundTripper) *http.Client {
 	return &http.Client{
 		Transport:     attentive{t},
 		Timeout:       attemptTimeout,

@@ -33,6 +33,9 @@ type statusError string
 
 func (e statusError) Error() string { return string(e) }
 
+// stay follows no redirect: Vault sends on to what it makes of a path that it does not take.
+func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+
 func (s *Server) try(method, path string, body any) (M, error) {
 	raw, err := json.Marshal(body)
 	if err != nil {
@@ -47,7 +50,7 @@ func (s *Server) try(method, path string, body any) (M, error) {
 	if s.TLS != nil {
 		transport.TLSClientConfig = &tls.Config{RootCAs: s.TLS.Pool(), MinVersion: tls.VersionTLS12}
 	}
-	resp, err := (&http.Client{Transport: transport, Timeout: patience}).Do(req)
+	resp, err := (&http.Client{Transport: transport, Timeout: patience, CheckRedirect: stay}).Do(req)
 	if err != nil {
 		return nil, err
 	}

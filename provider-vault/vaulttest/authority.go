@@ -13,6 +13,9 @@ import (
 	"time"
 )
 
+// lifetime is that of certificates for which a test asks no other.
+const lifetime = 24 * time.Hour
+
 // An Authority signs certificates for a test.
 type Authority struct {
 	// PEM is its own certificate.
@@ -54,9 +57,10 @@ func (a *Authority) Pool() *x509.CertPool {
 	return pool
 }
 
-// Server returns a certificate for 127.0.0.1 and its key, in PEM form.
-func (a *Authority) Server() (cert, key []byte) {
+// Server returns a certificate for 127.0.0.1 that ends at a time, and its key, in PEM form.
+func (a *Authority) Server(end time.Time) (cert, key []byte) {
 	return a.sign(&x509.Certificate{
+		NotAfter:    end,
 		Subject:     pkix.Name{CommonName: "vault"},
 		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
@@ -81,7 +85,10 @@ func (a *Authority) sign(c *x509.Certificate) (cert, key []byte) {
 	if c.SerialNumber, err = rand.Int(rand.Reader, big.NewInt(1<<62)); err != nil {
 		a.t.Fatal(err)
 	}
-	c.NotBefore, c.NotAfter = time.Now().Add(-time.Hour), time.Now().Add(24*time.Hour)
+	c.NotBefore = time.Now().Add(-time.Hour)
+	if c.NotAfter.IsZero() {
+		c.NotAfter = time.Now().Add(lifetime)
+	}
 	c.KeyUsage |= x509.KeyUsageDigitalSignature
 	signer := a.key
 	if signer == nil {

@@ -1,6 +1,7 @@
 package vaulttest
 
 import (
+	"encoding/json"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -93,10 +94,13 @@ func (p *Proxy) Inject(hits func(Call) bool, answer http.HandlerFunc) (remove fu
 }
 
 // Refuse answers as Vault does with a status.
-func Refuse(status int) http.HandlerFunc {
+func Refuse(status int) http.HandlerFunc { return RefuseWith(status, "injected") }
+
+// RefuseWith is Refuse with a text.
+func RefuseWith(status int, text string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(status)
-		_, _ = w.Write([]byte(`{"errors":["injected"]}`)) // Nobody may be listening any more.
+		_ = json.NewEncoder(w).Encode(M{"errors": []string{text}}) // Nobody may be listening any more.
 	}
 }
 

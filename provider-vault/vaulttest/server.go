@@ -52,20 +52,34 @@ func Start(t testing.TB, opts ...Option) *Server {
 		o(s)
 	}
 	if s.TLS != nil {
-		cert, key := s.TLS.Server()
-		s.file("server.crt", cert)
-		s.file("server.key", key)
+		s.certify(time.Now().Add(lifetime))
 	}
 	s.launch("127.0.0.1:0")
-	t.Cleanup(s.stop)
+	t.Cleanup(s.Stop)
 	s.Proxy = newProxy(t, s.Address)
 	return s
 }
 
-// Restart ends the server and starts it again, with the same address and data, unsealed.
+// Certify restarts a server that speaks TLS with a certificate of an authority that ends at a time.
+func (s *Server) Certify(a *Authority, end time.Time) {
+	s.t.Helper()
+	s.TLS = a
+	s.certify(end)
+	s.Restart()
+}
+
+func (s *Server) certify(end time.Time) {
+	s.t.Helper()
+	cert, key := s.TLS.Server(end)
+	s.file("server.crt", cert)
+	s.file("server.key", key)
+}
+
+// Restart ends the server, unless it was stopped, and starts it again, with the same address and data,
+// unsealed.
 func (s *Server) Restart() {
 	s.t.Helper()
-	s.stop()
+	s.Stop()
 	_, address, _ := strings.Cut(s.Address, "://")
 	s.launch(address)
 }
@@ -99,11 +113,18 @@ func (s *Server) launch(listen string) {
 	s.Address, s.RootToken, s.unsealKey = said.Address, said.RootToken, said.UnsealKey
 }
 
-func (s *Server) stop() {
+// Stop ends the server. What it knows is kept for Restart.
+func (s *Server) Stop() {
+	s.t.Helper()
+	cmd := s.process
+	if cmd == nil {
+		return // It was stopped before.
+	}
+	s.process = nil
 	_ = s.stdin.Close() // The server ends with its input.
-	late := time.AfterFunc(patience, func() { _ = s.process.Process.Kill() })
+	late := time.AfterFunc(patience, func() { _ = cmd.Process.Kill() })
 	defer late.Stop()
-	if err := s.process.Wait(); err != nil {
+	if err := cmd.Wait(); err != nil {
 		s.t.Errorf("Vault ended badly: %s", err)
 	}
 }

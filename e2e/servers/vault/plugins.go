@@ -5,7 +5,9 @@ import (
 	kubernetes "github.com/hashicorp/vault-plugin-auth-kubernetes"
 	kv "github.com/hashicorp/vault-plugin-secrets-kv"
 	"github.com/hashicorp/vault/builtin/credential/approle"
+	awsauth "github.com/hashicorp/vault/builtin/credential/aws"
 	"github.com/hashicorp/vault/builtin/credential/cert"
+	"github.com/hashicorp/vault/builtin/credential/ldap"
 	"github.com/hashicorp/vault/builtin/credential/userpass"
 	"github.com/hashicorp/vault/sdk/helper/consts"
 	"github.com/hashicorp/vault/sdk/logical"
@@ -19,9 +21,11 @@ var (
 	}
 	authMethods = map[string]logical.Factory{
 		"approle":    approle.Factory,
+		"aws":        awsauth.Factory,
 		"cert":       cert.Factory,
 		"jwt":        jwt.Factory,
 		"kubernetes": kubernetes.Factory,
+		"ldap":       ldap.Factory,
 		"userpass":   userpass.Factory,
 	}
 )

@@ -28,6 +28,25 @@ type AWSSecretsManager struct {
 type AWSSecretsManagerSpec struct {
 	common.StoreSpec `json:",inline"`
 	AWSSpec          `json:",inline"`
+
+	// How secrets are deleted that a PushSecret created. Unset: with a recovery window of 30 days.
+	// +optional
+	SecretsManager *AWSSecretsManagerDeletion `json:"secretsManager,omitempty"`
+}
+
+// AWSSecretsManagerDeletion says how secrets are deleted.
+//
+// +kubebuilder:validation:XValidation:rule="!(has(self.forceDeleteWithoutRecovery) && self.forceDeleteWithoutRecovery && has(self.recoveryWindowInDays))",message="set either forceDeleteWithoutRecovery or recoveryWindowInDays"
+type AWSSecretsManagerDeletion struct {
+	// Deletes at once and for good.
+	// +optional
+	ForceDeleteWithoutRecovery bool `json:"forceDeleteWithoutRecovery,omitempty"`
+
+	// How many days a deleted secret can be restored; AWS takes 7 to 30.
+	// +optional
+	// +kubebuilder:validation:Minimum=7
+	// +kubebuilder:validation:Maximum=30
+	RecoveryWindowInDays int64 `json:"recoveryWindowInDays,omitempty"`
 }
 
 // AWSSecretsManagerList is a list of AWSSecretsManagers.
@@ -83,6 +102,9 @@ func (s *AWSSecretsManager) StoreStatus() *common.StoreStatus { return &s.Status
 // AWS returns the embedded spec.
 func (s *AWSSecretsManager) AWS() *AWSSpec { return &s.Spec.AWSSpec }
 
+// Deletion says how secrets are deleted.
+func (s *AWSSecretsManager) Deletion() *AWSSecretsManagerDeletion { return s.Spec.SecretsManager }
+
 // StoreSpec returns the embedded spec.
 func (s *ClusterAWSSecretsManager) StoreSpec() *common.StoreSpec { return &s.Spec.StoreSpec }
 
@@ -96,3 +118,8 @@ func (s *ClusterAWSSecretsManager) ClusterStoreSpec() *common.ClusterStoreSpec {
 
 // AWS returns the embedded spec.
 func (s *ClusterAWSSecretsManager) AWS() *AWSSpec { return &s.Spec.AWSSpec }
+
+// Deletion says how secrets are deleted.
+func (s *ClusterAWSSecretsManager) Deletion() *AWSSecretsManagerDeletion {
+	return s.Spec.SecretsManager
+}

@@ -45,6 +45,11 @@ func (s Secrets) SecretValue(_ context.Context, sel common.SecretKeySelector) ([
 	return []byte(s[sel.Key]), nil
 }
 
+// ConfigMapValue implements store.Credentials: there is none.
+func (Secrets) ConfigMapValue(context.Context, common.ConfigMapKeySelector) ([]byte, error) {
+	return nil, errors.New("no ConfigMap")
+}
+
 // ServiceAccountToken implements store.Credentials: there is none.
 func (Secrets) ServiceAccountToken(context.Context, common.ServiceAccountSelector, ...string) (string, error) {
 	return "", errors.New("no token")
@@ -146,8 +151,9 @@ var failures = map[storetest.Failure]emulator.Fault{
 	storetest.Denied:      {Code: "AccessDeniedException", Message: "User is not authorized"},
 	storetest.Throttled:   emulator.Throttled(),
 	storetest.Unavailable: {Code: "InternalFailure"},
-	storetest.Hang:        {Hang: true},
-	storetest.Dropped:     {Drop: true},
+	// A call that hung must not be carried out in the end, when its caller is gone.
+	storetest.Hang:    {Hang: true, Code: "InternalFailure"},
+	storetest.Dropped: {Drop: true},
 }
 
 // Inject makes every call fail, or the reads of one secret: by itself, which is an operation, and

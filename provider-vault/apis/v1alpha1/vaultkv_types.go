@@ -110,7 +110,7 @@ type VaultKVSpec struct {
 	// +kubebuilder:validation:MaxLength=65536
 	CABundle []byte `json:"caBundle,omitempty"`
 
-	// Where those certificates are kept instead. A change is picked up at once.
+	// A Secret or ConfigMap that holds those certificates instead. A change is picked up at once.
 	// +optional
 	CAProvider *CAProvider `json:"caProvider,omitempty"`
 
@@ -149,10 +149,8 @@ const (
 )
 
 // CAProvider names the key of an object that holds certificates.
-//
-// +kubebuilder:validation:XValidation:rule="self.type == 'Secret'",message="only type Secret can be read; put the certificates into a Secret, or into caBundle"
 type CAProvider struct {
-	// Secret. A ConfigMap cannot be read.
+	// Kind of the object: Secret or ConfigMap.
 	// +kubebuilder:validation:Enum=Secret;ConfigMap
 	Type CAProviderType `json:"type"`
 

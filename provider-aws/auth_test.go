@@ -1,0 +1,204 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"log"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/sts"
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	common "github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/controlplane"
+	"github.com/direct-secrets/direct-secrets/common/operator/operatortest"
+	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/provider-aws/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/provider-aws/config"
+	"github.com/direct-secrets/direct-secrets/provider-aws/emulator"
+)
+
+// stores make a store of each Kind of AWS in a namespace.
+var stores = map[string]func(namespace string, spec v1alpha1.AWSSpec) store.Object{
+	"AWSSecretsManager": func(namespace string, spec v1alpha1.AWSSpec) store.Object { return newStore(namespace, "", spec) },
+	"AWSParameterStore": func(namespace string, spec v1alpha1.AWSSpec) store.Object {
+		return &v1alpha1.AWSParameterStore{
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace}, Spec: v1alpha1.AWSParameterStoreSpec{AWSSpec: spec},
+		}
+	},
+}
+
+// clusterStores make a store of each of their twins.
+var clusterStores = map[string]func(spec v1alpha1.AWSSpec, serves common.ClusterStoreSpec) store.ClusterObject{
+	"ClusterAWSSecretsManager": func(spec v1alpha1.AWSSpec, serves common.ClusterStoreSpec) store.ClusterObject {
+		return &v1alpha1.ClusterAWSSecretsManager{Spec: v1alpha1.ClusterAWSSecretsManagerSpec{
+			AWSSecretsManagerSpec: v1alpha1.AWSSecretsManagerSpec{AWSSpec: spec}, ClusterStoreSpec: serves,
+		}}
+	},
+	"ClusterAWSParameterStore": func(spec v1alpha1.AWSSpec, serves common.ClusterStoreSpec) store.ClusterObject {
+		return &v1alpha1.ClusterAWSParameterStore{Spec: v1alpha1.ClusterAWSParameterStoreSpec{
+			AWSParameterStoreSpec: v1alpha1.AWSParameterStoreSpec{AWSSpec: spec}, ClusterStoreSpec: serves,
+		}}
+	},
+}
+
+// readsOf returns the reads of secrets and parameters that an emulator has seen, as "GetParameter a".
+func readsOf(srv *emulator.Server) func() []string {
+	return func() []string {
+		reads := []string{}
+		for _, c := range srv.CallLog() {
+			switch c.Operation {
+			case "GetSecretValue", "BatchGetSecretValue", "GetParameter", "GetParameters", "GetParametersByPath":
+				for _, id := range c.SecretIDs {
+					reads = append(reads, c.Operation+" "+id)
+				}
+			}
+		}
+		return reads
+	}
+}
+
+// sdk is how a test itself calls an emulator.
+func sdk(srv *emulator.Server) aws.Config {
+	return aws.Config{
+		Region: "us-east-1", BaseEndpoint: aws.String(srv.URL()), Credentials: credentials.NewStaticCredentialsProvider("test", "test", ""),
+	}
+}
+
+// expiredKey returns an access key whose session has ended.
+func expiredKey(t *testing.T, srv *emulator.Server, role string) map[string]string {
+	t.Helper()
+	out, err := sts.NewFromConfig(sdk(srv)).AssumeRole(t.Context(), &sts.AssumeRoleInput{RoleArn: aws.String(role), RoleSessionName: aws.String("test")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv.ExpireSessions()
+	return map[string]string{"id": *out.Credentials.AccessKeyId, "key": *out.Credentials.SecretAccessKey, "token": *out.Credentials.SessionToken}
+}
+
+func TestBadAuth(t *testing.T) {
+	const (
+		ns       = "bad-auth"
+		roles    = "arn:aws:iam::000000000000:role/"
+		user     = "arn:aws:iam::000000000000:user/test"
+		identity = "system:serviceaccount:" + ns + ":default"
+		keyID    = "spec.auth.secretRef.accessKeyIDSecretRef: "
+		key      = "spec.auth.secretRef.secretAccessKeySecretRef: "
+		session  = "spec.auth.secretRef.sessionTokenSecretRef: "
+		account  = "spec.auth.serviceAccountRef: "
+		invalid  = common.ReasonStoreInvalidSpec
+		failed   = common.ReasonStoreAuthFailed
+	)
+	srv := startEmulator(t, emulator.WithRoles(
+		emulator.Role{ARN: roles + "first", Principals: []string{user}},
+		emulator.Role{ARN: roles + "guarded", ExternalID: "right"},
+		emulator.Role{ARN: roles + "web", WebIdentities: []emulator.WebIdentity{{Subject: identity, Audience: "sts.amazonaws.com"}}},
+		emulator.Role{ARN: roles + "elsewhere", WebIdentities: []emulator.WebIdentity{{Subject: "system:serviceaccount:bank:default", Audience: "sts.amazonaws.com"}}},
+	))
+	stranger := httptest.NewUnstartedServer(nil)
+	stranger.Config.ErrorLog = log.New(io.Discard, "", 0) // Nobody shakes hands with it.
+	stranger.StartTLS()
+	t.Cleanup(stranger.Close)
+	suite.Namespace(t, ns, nil)
+	suite.Secret(t, ns, "aws", accessKey)
+	suite.Secret(t, ns, "expired", expiredKey(t, srv, roles+"first"))
+	suite.Secret(t, ns, "bad", map[string]string{"id": "AKIAUNKNOWN", "key": "c4n4ry", "token": "c4n4ry", "blank": " \n"})
+	suite.Start(t, "provider-aws", config.RBAC, provider)
+
+	ref := func(name, key string) common.SecretKeySelector {
+		return common.SecretKeySelector{Name: name, Key: key}
+	}
+	static := func(id, key common.SecretKeySelector, token ...common.SecretKeySelector) *v1alpha1.AWSAuth {
+		a := &v1alpha1.AWSAuth{SecretRef: &v1alpha1.AWSSecretRef{AccessKeyIDSecretRef: id, SecretAccessKeySecretRef: key}}
+		if len(token) > 0 {
+			a.SecretRef.SessionTokenSecretRef = &token[0]
+		}
+		return a
+	}
+	web := func(name string, audiences ...string) *v1alpha1.AWSAuth {
+		return &v1alpha1.AWSAuth{ServiceAccountRef: &common.ServiceAccountSelector{Name: name, Audiences: audiences}}
+	}
+	good, goodID, goodKey := byKey(), ref("aws", "id"), ref("aws", "key")
+	in := func(namespace string, sel common.SecretKeySelector) common.SecretKeySelector {
+		sel.Namespace = namespace
+		return sel
+	}
+	cases := map[string]struct {
+		why        string
+		spec       v1alpha1.AWSSpec
+		want, says string
+	}{
+		"NoIDSecret":    {"The access key id is nowhere.", v1alpha1.AWSSpec{Auth: static(ref("none", "id"), goodKey)}, invalid, keyID + "Secret bad-auth/none does not exist"},
+		"NoIDKey":       {"It is not under that key.", v1alpha1.AWSSpec{Auth: static(ref("aws", "none"), goodKey)}, invalid, keyID + `Secret bad-auth/aws has no value under key "none"`},
+		"BlankID":       {"It is blank.", v1alpha1.AWSSpec{Auth: static(ref("bad", "blank"), goodKey)}, invalid, keyID + "the value is blank"},
+		"UnknownID":     {"AWS does not know it.", v1alpha1.AWSSpec{Auth: static(ref("bad", "id"), goodKey)}, failed, keyID},
+		"IDElsewhere":   {"A namespaced store reads beside itself.", v1alpha1.AWSSpec{Auth: static(in("bank", goodID), goodKey)}, invalid, keyID + "Secret aws must not name a namespace"},
+		"NoKeySecret":   {"The secret key is nowhere.", v1alpha1.AWSSpec{Auth: static(goodID, ref("none", "key"))}, invalid, key + "Secret bad-auth/none does not exist"},
+		"NoKeyKey":      {"It is not under that key.", v1alpha1.AWSSpec{Auth: static(goodID, ref("aws", "none"))}, invalid, key},
+		"BlankKey":      {"It is blank.", v1alpha1.AWSSpec{Auth: static(goodID, ref("bad", "blank"))}, invalid, key + "the value is blank"},
+		"WrongKey":      {"It belongs to another id.", v1alpha1.AWSSpec{Auth: static(goodID, ref("bad", "key"))}, failed, key},
+		"NoToken":       {"The session token is nowhere.", v1alpha1.AWSSpec{Auth: static(goodID, goodKey, ref("none", "token"))}, invalid, session + "Secret bad-auth/none does not exist"},
+		"NoTokenKey":    {"It is not under that key.", v1alpha1.AWSSpec{Auth: static(goodID, goodKey, ref("aws", "token"))}, invalid, session},
+		"WrongToken":    {"AWS does not tell a wrong token from a wrong id.", v1alpha1.AWSSpec{Auth: static(ref("expired", "id"), ref("expired", "key"), ref("bad", "token"))}, failed, keyID + "AWS does not know the access key id, or a session token is missing or wrong"},
+		"ExpiredToken":  {"The session has ended.", v1alpha1.AWSSpec{Auth: static(ref("expired", "id"), ref("expired", "key"), ref("expired", "token"))}, failed, session},
+		"NoAccount":     {"The ServiceAccount does not exist.", v1alpha1.AWSSpec{Role: roles + "web", Auth: web("nobody")}, invalid, account + "ServiceAccount bad-auth/nobody does not exist"},
+		"Audience":      {"Its token is for somebody else.", v1alpha1.AWSSpec{Role: roles + "web", Auth: web("default", "https://elsewhere.example")}, failed, account},
+		"WebForbidden":  {"The role trusts another ServiceAccount.", v1alpha1.AWSSpec{Role: roles + "elsewhere", Auth: web("default")}, failed, "spec.role: cannot assume role " + roles + "elsewhere"},
+		"WebNoRole":     {"There is no such role.", v1alpha1.AWSSpec{Role: roles + "none", Auth: web("default")}, failed, "spec.role: cannot assume role " + roles + "none"},
+		"WebFirst":      {"Nor one to begin with.", v1alpha1.AWSSpec{AdditionalRoles: []string{roles + "none"}, Role: roles + "first", Auth: web("default")}, failed, "spec.additionalRoles[0]: cannot assume role"},
+		"NoRole":        {"There is no such role.", v1alpha1.AWSSpec{Role: roles + "none", Auth: good}, failed, "spec.role: cannot assume role " + roles + "none"},
+		"RoleForbidden": {"The role does not trust the user.", v1alpha1.AWSSpec{Role: roles + "web", Auth: good}, failed, "spec.role: cannot assume role"},
+		"NoExternalID":  {"The role asks for an external id.", v1alpha1.AWSSpec{Role: roles + "guarded", Auth: good}, failed, "spec.externalID"},
+		"ExternalID":    {"It asks for another one.", v1alpha1.AWSSpec{Role: roles + "guarded", ExternalID: "wrong", Auth: good}, failed, "spec.externalID"},
+		"FirstRole":     {"A role on the way may not be assumed.", v1alpha1.AWSSpec{AdditionalRoles: []string{roles + "web"}, Role: roles + "first", Auth: good}, failed, "spec.additionalRoles[0]: cannot assume role"},
+		"SecondRole":    {"Nor the next one from there.", v1alpha1.AWSSpec{AdditionalRoles: []string{roles + "first", roles + "none"}, Role: roles + "first", Auth: good}, failed, "spec.additionalRoles[1]: cannot assume role"},
+		"LastRole":      {"Nor the last one.", v1alpha1.AWSSpec{AdditionalRoles: []string{roles + "first"}, Role: roles + "none", Auth: good}, failed, "spec.role: cannot assume role"},
+		"Ambient":       {"A namespaced store does not get the operator's own identity.", v1alpha1.AWSSpec{}, invalid, "spec.auth: "},
+		"UnknownCA":     {"Nobody trusts the certificate.", v1alpha1.AWSSpec{Endpoint: stranger.URL, Auth: good}, common.ReasonStoreUnreachable, "check spec.endpoint"},
+		"PlainHTTP":     {"A key is not sent in plain text.", v1alpha1.AWSSpec{Endpoint: "http://aws.example", Auth: good}, invalid, "spec.endpoint: "},
+	}
+	at := func(spec v1alpha1.AWSSpec) v1alpha1.AWSSpec {
+		spec.Region = "us-east-1"
+		if spec.Endpoint == "" {
+			spec.Endpoint = srv.URL()
+		}
+		return spec
+	}
+	for kind, make := range stores {
+		bad := map[string]operatortest.BadStore{}
+		for name, tc := range cases {
+			bad[name] = operatortest.BadStore{Why: tc.why, Store: make(ns, at(tc.spec)), Want: tc.want, Says: tc.says}
+		}
+		t.Run(kind, func(t *testing.T) { suite.BadStores(t, ns, bad, readsOf(srv)) })
+	}
+
+	for kind, make := range clusterStores {
+		t.Run(kind, func(t *testing.T) {
+			none, beside := common.ClusterStoreSpec{}, common.ClusterStoreSpec{AuthenticationScope: common.ScopeManifestNamespace}
+			elsewhere := web("default")
+			elsewhere.ServiceAccountRef.Namespace = "nowhere"
+			suite.BadStores(t, ns, map[string]operatortest.BadStore{
+				"NoNamespace":        {Why: "Which namespace?", Store: make(at(v1alpha1.AWSSpec{Auth: good}), none), Want: invalid, Says: keyID + "Secret aws needs a namespace"},
+				"KeyNoNamespace":     {Why: "Each reference names its own.", Store: make(at(v1alpha1.AWSSpec{Auth: static(in(ns, goodID), goodKey)}), none), Want: invalid, Says: key + "Secret aws needs a namespace"},
+				"AccountNoNamespace": {Why: "Those of ServiceAccounts, too.", Store: make(at(v1alpha1.AWSSpec{Role: roles + "web", Auth: web("default")}), none), Want: invalid, Says: account + "ServiceAccount default needs a namespace"},
+				"NoSecret":           {Why: "It is not there.", Store: make(at(v1alpha1.AWSSpec{Auth: static(in("nowhere", goodID), in(ns, goodKey))}), none), Want: invalid, Says: keyID + "Secret nowhere/aws does not exist"},
+				"NoAccount":          {Why: "Nor is this.", Store: make(at(v1alpha1.AWSSpec{Role: roles + "web", Auth: elsewhere}), none), Want: invalid, Says: account + "ServiceAccount nowhere/default does not exist"},
+			}, readsOf(srv))
+
+			// Of a store that logs in as each namespace's own identity there is none to try, so that the
+			// object tells.
+			s := make(at(v1alpha1.AWSSpec{Auth: static(in(ns, goodID), goodKey)}), beside)
+			s.SetName("beside")
+			suite.Create(t, s)
+			es := operatortest.ExternalSecret(ns, "beside", kind, "beside", "shop/db", "password")
+			suite.Create(t, es)
+			controlplane.Eventually(t, func() string {
+				return cmp.Diff(fmt.Sprintf("False SecretSyncedError Invalid: \"shop/db\" in %s \"beside\": ", kind)+keyID+"Secret aws must not name a namespace with authenticationScope ManifestNamespace; remove the namespace", suite.Says(t, es))
+			})
+		})
+	}
+}

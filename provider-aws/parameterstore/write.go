@@ -1,0 +1,327 @@
+package parameterstore
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ssm"
+	"github.com/aws/aws-sdk-go-v2/service/ssm/types"
+	"k8s.io/apimachinery/pkg/util/uuid"
+
+	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/provider-aws/awsconfig"
+)
+
+var _ store.Writer = &Client{}
+
+// Features are all that there are: names are taken once, and what an update covers it hands back.
+func (c *Client) Features() store.Features { return store.Features{Exclusive: true, Guarded: true} }
+
+// do makes one call of a Writer.
+func do[In, Out any](ctx context.Context, c *Client, f awsconfig.API[In, Out, ssm.Options], in *In, action, key string) (*Out, error) {
+	out, err := awsconfig.Call(ctx, c.config, f, in)
+	if err != nil {
+		return nil, c.failed(err, action, key)
+	}
+	return out, nil
+}
+
+// failed explains the error of a call of a Writer.
+func (c *Client) failed(err error, action, key string) error {
+	what := about(store.Ref{Key: key})
+	if awsconfig.CodeOf(err) == invalidResource { // So the calls for tags say that a name is none.
+		return c.config.ExplainCode(parameterNotFound, "", what, codes)
+	}
+	return awsconfig.ToAllow(c.explain(err, what), "ssm:"+action)
+}
+
+// newName is what AWS takes for a parameter that is written: no ARN, and no version behind it.
+var newName = regexp.MustCompile(`^[\w.\-/]+$`)
+
+// target checks what is written, and returns its name.
+func (c *Client) target(t store.Target) (string, metadata, error) {
+	if err := c.config.CheckKey(t.Key); err != nil {
+		return "", metadata{}, err
+	}
+	name := c.config.ID(t.Key)
+	if !newName.MatchString(name) {
+		return "", metadata{}, store.NewError(store.Invalid, "parameter %q: cannot be written; AWS takes a name, which has letters, digits and . _ - / only, and no ARN and no version", t.Key)
+	}
+	m, err := settings(t)
+	return name, m, err
+}
+
+// read returns a version of a parameter; id is its name, with or without the number.
+func (c *Client) read(ctx context.Context, key, id string) (*types.Parameter, error) {
+	out, err := do(ctx, c, c.api.get, &ssm.GetParameterInput{Name: aws.String(id), WithDecryption: aws.Bool(true)}, "GetParameter", key)
+	if err != nil {
+		return nil, err
+	}
+	_, err = value(store.Ref{Key: key}, out.Parameter)
+	return out.Parameter, err
+}
+
+func versionOf(p *types.Parameter) string { return strconv.FormatInt(p.Version, 10) }
+
+// describe returns the settings that do not come with the value.
+func (c *Client) describe(ctx context.Context, key, name string) (types.ParameterMetadata, error) {
+	in := &ssm.DescribeParametersInput{ParameterFilters: []types.ParameterStringFilter{
+		{Key: aws.String("Name"), Option: aws.String("Equals"), Values: []string{name}},
+	}}
+	out, err := do(ctx, c, c.api.describe, in, "DescribeParameters", key)
+	if err != nil {
+		return types.ParameterMetadata{}, err
+	}
+	for _, p := range out.Parameters {
+		if aws.ToString(p.Name) == name {
+			return p, nil
+		}
+	}
+	return types.ParameterMetadata{}, store.NewError(store.Unavailable, "%s: AWS does not list it yet", about(store.Ref{Key: key}))
+}
+
+// tagsOf returns the tags of a parameter.
+func (c *Client) tagsOf(ctx context.Context, key, name string) (map[string]string, error) {
+	tags, err := c.tags(ctx, name)
+	if err != nil {
+		return nil, c.failed(err, "ListTagsForResource", key)
+	}
+	return tags, nil
+}
+
+// Observe reads a parameter, its mark, and of its settings those that are named.
+func (c *Client) Observe(ctx context.Context, t store.Target) (store.Observed, error) {
+	name, m, err := c.target(t)
+	if err != nil {
+		return store.Observed{}, err
+	}
+	p, err := c.read(ctx, t.Key, name)
+	if err != nil {
+		return store.Observed{}, err
+	}
+	tags, err := c.tagsOf(ctx, t.Key, name)
+	if err != nil {
+		return store.Observed{}, err
+	}
+	var d types.ParameterMetadata
+	if m.described() {
+		if d, err = c.describe(ctx, t.Key, name); err != nil {
+			return store.Observed{}, err
+		}
+	}
+	return store.Observed{
+		Data: []byte(*p.Value), Version: versionOf(p), ID: idOf(p, tags), Mark: tags[awsconfig.MarkKey], Drift: m.drift(p, d, tags),
+	}, nil
+}
+
+// checkValue finds what AWS would refuse of a value in a tier.
+func checkValue(key string, data []byte, tier types.ParameterTier) error {
+	limit := maxAdvanced
+	if cmp.Or(tier, types.ParameterTierStandard) == types.ParameterTierStandard {
+		limit = maxStandard
+	}
+	what := about(store.Ref{Key: key})
+	switch {
+	case len(data) == 0:
+		return store.NewError(store.Invalid, "%s: the value is empty, and AWS takes no such value", what)
+	case !utf8.Valid(data):
+		return store.NewError(store.Invalid, "%s: the value is not text, and parameters hold text only; encode it with a template", what)
+	case len(data) > maxAdvanced:
+		return store.NewError(store.Invalid, "%s: the value has %d bytes, and AWS takes at most %d; push it to Secrets Manager", what, len(data), maxAdvanced)
+	case len(data) > limit:
+		return store.NewError(store.Invalid, "%s: the value has %d bytes, and AWS takes at most %d in the standard tier; set metadata.tier: Advanced", what, len(data), limit)
+	}
+	return nil
+}
+
+// Create makes a parameter with its mark by one call.
+func (c *Client) Create(ctx context.Context, t store.Target, data []byte, mark string) (store.Written, error) {
+	name, m, err := c.target(t)
+	if err == nil {
+		err = checkValue(t.Key, data, m.Tier)
+	}
+	if err != nil {
+		return store.Written{}, err
+	}
+	in := m.put(name, data)
+	in.Type = cmp.Or(in.Type, types.ParameterTypeSecureString)
+	tags := m.Marked(mark)
+	tags[awsconfig.IDKey] = string(uuid.NewUUID())
+	in.Overwrite, in.Tags = aws.Bool(false), tagList(tags)
+	out, err := do(ctx, c, c.api.put, in, "PutParameter", t.Key)
+	if err != nil {
+		return store.Written{}, err
+	}
+	return written(t.Key, out, tags[awsconfig.IDKey])
+}
+
+// written is the version that a call has made.
+func written(key string, out *ssm.PutParameterOutput, id string) (store.Written, error) {
+	if out.Version < 1 {
+		return store.Written{}, store.NewError(store.Unavailable, "%s: the answer of AWS lacks the version", about(store.Ref{Key: key}))
+	}
+	return store.Written{Version: strconv.FormatInt(out.Version, 10), ID: id}, nil
+}
+
+// timed begins an ID that is the time of a value.
+const timed = "at "
+
+// idOf returns the ID of a parameter. AWS has none, and counts versions anew: so what is created here gets
+// one as a tag, and of others it is the time of the value.
+func idOf(p *types.Parameter, tags map[string]string) string {
+	return cmp.Or(tags[awsconfig.IDKey], timed+aws.ToTime(p.LastModifiedDate).UTC().Format(time.RFC3339Nano))
+}
+
+// Update writes the value together with the settings that AWS changes only so, and then the tags.
+func (c *Client) Update(ctx context.Context, t store.Target, seen store.Observed, data []byte) (store.Written, error) {
+	name, m, err := c.target(t)
+	if err != nil {
+		return store.Written{}, err
+	}
+	if data == nil {
+		data = seen.Data
+	}
+	w := store.Written{Version: seen.Version, ID: seen.ID}
+	if !bytes.Equal(data, seen.Data) || newVersion(seen.Drift) {
+		if w, err = c.overwrite(ctx, t.Key, name, m, seen, data); err != nil {
+			return store.Written{}, awsconfig.Moved(err)
+		}
+	}
+	tags := m.Drifted(seen.Drift).Tags
+	if len(tags) == 0 {
+		return w, nil
+	}
+	in := &ssm.AddTagsToResourceInput{ResourceType: types.ResourceTypeForTaggingParameter, ResourceId: aws.String(name), Tags: tagList(tags)}
+	// What was covered must be handed back; tags that are wrong are found again.
+	if _, err := do(ctx, c, c.api.tag, in, "AddTagsToResource", t.Key); err != nil && w.Lost == nil {
+		return store.Written{}, awsconfig.Moved(err)
+	}
+	return w, nil
+}
+
+// overwrite writes a new version of a parameter that is as it was seen. AWS has no condition for that: so
+// it is looked at right before, and what was covered nonetheless is told by the number of the version.
+func (c *Client) overwrite(ctx context.Context, key, name string, m metadata, seen store.Observed, data []byte) (store.Written, error) {
+	leave, err := awsconfig.Turn(ctx, name)
+	if err != nil {
+		return store.Written{}, err
+	}
+	defer leave()
+	p, err := c.lookAgain(ctx, key, name, seen)
+	if err != nil {
+		return store.Written{}, err
+	}
+	d, err := c.describe(ctx, key, name)
+	if err != nil {
+		return store.Written{}, err
+	}
+	if err := m.possible(key, p, d); err != nil {
+		return store.Written{}, err
+	}
+	if err := checkValue(key, data, cmp.Or(m.Tier, d.Tier)); err != nil {
+		return store.Written{}, err
+	}
+	in := m.put(name, data)
+	in.Overwrite = aws.Bool(true)
+	keep(in, p, d)
+	out, err := do(ctx, c, c.api.put, in, "PutParameter", key)
+	if err != nil {
+		return store.Written{}, err
+	}
+	w, err := written(key, out, seen.ID)
+	switch {
+	case err != nil:
+		return store.Written{}, err
+	case out.Version == 1:
+		return store.Written{}, c.undo(ctx, key, name, data)
+	case strings.HasPrefix(seen.ID, timed):
+		now, err := c.read(ctx, key, name+":"+w.Version)
+		if err != nil {
+			return store.Written{}, err
+		}
+		w.ID = idOf(now, nil)
+	}
+	w.Lost, err = c.covered(ctx, key, name, out.Version, seen, data)
+	return w, err
+}
+
+// lookAgain returns a parameter if it is as it was seen, else a Conflict.
+func (c *Client) lookAgain(ctx context.Context, key, name string, seen store.Observed) (*types.Parameter, error) {
+	p, err := c.read(ctx, key, name)
+	if err == nil && versionOf(p) != seen.Version {
+		err = changed(key)
+	}
+	return p, awsconfig.Moved(err)
+}
+
+func changed(key string) error {
+	return store.NewError(store.Conflict, "%s: has changed meanwhile", about(store.Ref{Key: key}))
+}
+
+// undo removes a parameter that was gone and that overwriting has made anew, unless somebody else has
+// written it since.
+func (c *Client) undo(ctx context.Context, key, name string, data []byte) error {
+	p, err := c.read(ctx, key, name)
+	if err == nil && p.Version == 1 && *p.Value == string(data) {
+		_, err = do(ctx, c, c.api.remove, &ssm.DeleteParameterInput{Name: aws.String(name)}, "DeleteParameter", key)
+	}
+	if err != nil && !store.IsNotFound(err) {
+		return store.NewError(store.ClassOf(err), "it was deleted meanwhile, is made anew without its mark, and that cannot be undone; delete it: %s", err)
+	}
+	return changed(key)
+}
+
+// covered returns what version n has covered, other than what was seen. Versions that hold the same as n
+// are skipped: they are the same write, which was sent twice.
+func (c *Client) covered(ctx context.Context, key, name string, n int64, seen store.Observed, data []byte) ([]byte, error) {
+	for v := n - 1; v > 0; v-- {
+		p, err := c.read(ctx, key, name+":"+strconv.FormatInt(v, 10))
+		if err != nil {
+			return nil, err
+		}
+		was := []byte(*p.Value)
+		switch {
+		// A parameter that was deleted and made again may have come to the same number.
+		case versionOf(p) == seen.Version && (seen.Data == nil || bytes.Equal(was, seen.Data)):
+			return nil, nil
+		case !bytes.Equal(was, data):
+			return was, nil
+		}
+	}
+	return nil, nil
+}
+
+// Delete removes a parameter, which AWS does without a condition: so it is looked at right before.
+func (c *Client) Delete(ctx context.Context, t store.Target, seen store.Observed) error {
+	name, _, err := c.target(store.Target{Key: t.Key})
+	if err != nil {
+		return err
+	}
+	leave, err := awsconfig.Turn(ctx, name)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	var tags map[string]string
+	p, err := c.read(ctx, t.Key, name)
+	if err == nil {
+		tags, err = c.tagsOf(ctx, t.Key, name)
+	}
+	if err == nil && (versionOf(p) != seen.Version || idOf(p, tags) != seen.ID || tags[awsconfig.MarkKey] != seen.Mark) {
+		err = changed(t.Key)
+	}
+	if err == nil {
+		_, err = do(ctx, c, c.api.remove, &ssm.DeleteParameterInput{Name: aws.String(name)}, "DeleteParameter", t.Key)
+	}
+	if store.IsNotFound(err) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,45 @@
+package secretsmanager
+
+import (
+	"cmp"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
+	"github.com/aws/aws-sdk-go-v2/service/secretsmanager/types"
+
+	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/provider-aws/awsconfig"
+)
+
+// defaultKey is the KMS key of secrets that name none. AWS leaves it out of its answers.
+const defaultKey = "alias/aws/secretsmanager"
+
+// settings reads the metadata of a target, and checks its key.
+func (c *Client) settings(t store.Target) (m awsconfig.Metadata, err error) {
+	if err := c.config.CheckKey(t.Key); err != nil {
+		return m, err
+	}
+	if err := awsconfig.ParseMetadata(t.Metadata, &m, "description, kmsKeyID and tags"); err != nil {
+		return m, err
+	}
+	return m, m.Check()
+}
+
+// settingsOf are the settings that a secret has.
+func settingsOf(d *secretsmanager.DescribeSecretOutput) awsconfig.Metadata {
+	return awsconfig.Metadata{
+		Description: aws.ToString(d.Description), KMSKeyID: cmp.Or(aws.ToString(d.KmsKeyId), defaultKey), Tags: tagMap(d.Tags),
+	}
+}
+
+func tagList(tags map[string]string) []types.Tag {
+	return awsconfig.TagList(tags, func(key, value *string) types.Tag { return types.Tag{Key: key, Value: value} })
+}
+
+// given is a setting for a call that leaves alone what is nil.
+func given(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}

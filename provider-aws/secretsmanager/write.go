@@ -1,0 +1,321 @@
+package secretsmanager
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"slices"
+	"unicode/utf8"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
+	apiuuid "k8s.io/apimachinery/pkg/util/uuid"
+
+	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/provider-aws/awsconfig"
+)
+
+const (
+	// maxValue is the limit of Secrets Manager for one value, in bytes.
+	maxValue = 65536
+
+	// current is the label of the version that counts. Whenever AWS moves it, it moves AWSPREVIOUS behind it:
+	// https://docs.aws.amazon.com/secretsmanager/latest/apireference/API_UpdateSecretVersionStage.html.
+	current = "AWSCURRENT"
+	// staged is the label of a version that is about to become current. Without any label of its own
+	// PutSecretValue would make it current at once, whatever is current by then.
+	staged = "direct-secrets/staged"
+)
+
+var _ store.Writer = &Client{}
+
+// Features are all that there are: names are taken once, and AWSCURRENT moves only from where it was seen.
+func (c *Client) Features() store.Features { return store.Features{Exclusive: true, Guarded: true} }
+
+// do makes one call of a Writer.
+func do[In, Out any](ctx context.Context, c *Client, f awsconfig.API[In, Out, secretsmanager.Options], in *In, action, key string) (*Out, error) {
+	out, err := awsconfig.Call(ctx, c.config, f, in)
+	if err != nil {
+		return nil, awsconfig.ToAllow(c.explain(err, about(store.Ref{Key: key})), "secretsmanager:"+action)
+	}
+	return out, nil
+}
+
+// look describes a secret, also one that is scheduled for deletion.
+func (c *Client) look(ctx context.Context, key string) (*secretsmanager.DescribeSecretOutput, error) {
+	d, err := do(ctx, c, c.api.describe, &secretsmanager.DescribeSecretInput{SecretId: aws.String(c.config.ID(key))}, "DescribeSecret", key)
+	if err == nil && aws.ToString(d.ARN) == "" {
+		err = store.NewError(store.Unavailable, "%s: the answer of AWS lacks it", about(store.Ref{Key: key}))
+	}
+	return d, err
+}
+
+// lookAgain returns a secret if it is as it was seen, else a Conflict.
+func (c *Client) lookAgain(ctx context.Context, key string, seen store.Observed) (*secretsmanager.DescribeSecretOutput, error) {
+	d, err := c.look(ctx, key)
+	if err == nil && (d.DeletedDate != nil || !unchanged(d, seen)) {
+		err = changed(key)
+	}
+	return d, awsconfig.Moved(err)
+}
+
+// unchanged compares a secret with what was seen. Its ARN ends in characters that AWS draws for each that is
+// created, so it is the ID.
+func unchanged(d *secretsmanager.DescribeSecretOutput, seen store.Observed) bool {
+	return versionName(currentOf(d)) == seen.Version && (seen.ID == "" || seen.ID == *d.ARN)
+}
+
+func changed(key string) error {
+	return store.NewError(store.Conflict, "%s: has changed meanwhile", about(store.Ref{Key: key}))
+}
+
+// currentOf returns the id of the current version; empty for a secret without a value.
+func currentOf(d *secretsmanager.DescribeSecretOutput) string {
+	for id, stages := range d.VersionIdsToStages {
+		if slices.Contains(stages, current) {
+			return id
+		}
+	}
+	return ""
+}
+
+// Observe reads a secret, its settings and its mark. One that is scheduled for deletion does not exist.
+func (c *Client) Observe(ctx context.Context, t store.Target) (store.Observed, error) {
+	m, err := c.settings(t)
+	if err != nil {
+		return store.Observed{}, err
+	}
+	d, err := c.look(ctx, t.Key)
+	if err != nil {
+		return store.Observed{}, err
+	}
+	ref := store.Ref{Key: t.Key}
+	if d.DeletedDate != nil {
+		return store.Observed{}, c.config.ExplainCode(scheduledForDeletion, "", about(ref), codes)
+	}
+	has := settingsOf(d)
+	o := store.Observed{Mark: has.Tags[awsconfig.MarkKey], Drift: m.Drift(has), ID: *d.ARN}
+	out, err := do(ctx, c, c.api.get, &secretsmanager.GetSecretValueInput{SecretId: d.ARN}, "GetSecretValue", t.Key)
+	switch {
+	case store.IsNotFound(err) && currentOf(d) == "": // It has no value yet.
+		return o, nil
+	case err != nil:
+		return store.Observed{}, err
+	}
+	v, err := value(ref, out.SecretString, out.SecretBinary, out.VersionId)
+	if err != nil {
+		return store.Observed{}, err
+	}
+	o.Data, o.Version = v.Data, v.Version
+	return o, nil
+}
+
+// checkValue finds what AWS would refuse.
+func checkValue(key string, data []byte) error {
+	switch {
+	case len(data) == 0:
+		return store.NewError(store.Invalid, "%s: the value is empty, and AWS takes no such value", about(store.Ref{Key: key}))
+	case len(data) > maxValue:
+		return store.NewError(store.Invalid, "%s: the value has %d bytes, and AWS takes at most %d", about(store.Ref{Key: key}), len(data), maxValue)
+	}
+	return nil
+}
+
+// payload is text where it can be, since that is all that the console shows.
+func payload(data []byte) (text *string, binary []byte) {
+	if utf8.Valid(data) {
+		return aws.String(string(data)), nil
+	}
+	return nil, data
+}
+
+// token becomes the id of a version. It is chosen here, so that an attempt that AWS carried out without an
+// answer makes no second version.
+func token() *string { return aws.String(string(apiuuid.NewUUID())) }
+
+// written is the version that a call has made.
+func written(key string, arn, id *string) (store.Written, error) {
+	if aws.ToString(arn) == "" || aws.ToString(id) == "" {
+		return store.Written{}, store.NewError(store.Unavailable, "%s: the answer of AWS lacks the version", about(store.Ref{Key: key}))
+	}
+	return store.Written{Version: versionName(*id), ID: *arn}, nil
+}
+
+// Create makes a secret with its mark by one call.
+func (c *Client) Create(ctx context.Context, t store.Target, data []byte, mark string) (store.Written, error) {
+	m, err := c.settings(t)
+	if err == nil {
+		err = checkValue(t.Key, data)
+	}
+	switch {
+	case err != nil:
+		return store.Written{}, err
+	case awsconfig.IsARN(t.Key):
+		return store.Written{}, store.NewError(store.Invalid, "%s: does not exist, and AWS gives a new secret its ARN; push to a name", about(store.Ref{Key: t.Key}))
+	}
+	in := &secretsmanager.CreateSecretInput{
+		Name: aws.String(c.config.ID(t.Key)), ClientRequestToken: token(), Tags: tagList(m.Marked(mark)),
+		Description: given(m.Description), KmsKeyId: given(m.KMSKeyID),
+	}
+	in.SecretString, in.SecretBinary = payload(data)
+	out, err := do(ctx, c, c.api.create, in, "CreateSecret", t.Key)
+	switch {
+	case store.IsNotFound(err):
+		return c.restore(ctx, t, data, mark)
+	case err != nil:
+		return store.Written{}, err
+	}
+	return written(t.Key, out.ARN, out.VersionId)
+}
+
+// restore brings back a secret whose name AWS still holds because it is scheduled for deletion. Only one
+// that the same object made is taken back.
+func (c *Client) restore(ctx context.Context, t store.Target, data []byte, mark string) (store.Written, error) {
+	what := about(store.Ref{Key: t.Key})
+	d, err := c.look(ctx, t.Key)
+	switch {
+	case store.IsNotFound(err):
+		return store.Written{}, store.NewError(store.Unavailable, "%s: AWS does not create it, and has none of that name; it may still be deleting one, or not find metadata.kmsKeyID", what)
+	case err != nil:
+		return store.Written{}, err
+	case d.DeletedDate == nil:
+		return store.Written{}, changed(t.Key)
+	case mark == "" || tagMap(d.Tags)[awsconfig.MarkKey] != mark:
+		return store.Written{}, store.NewError(store.Invalid, "%s: is scheduled for deletion, and another made it; restore it, delete it for good, or push to another key", what)
+	}
+	if _, err := do(ctx, c, c.api.restore, &secretsmanager.RestoreSecretInput{SecretId: d.ARN}, "RestoreSecret", t.Key); err != nil {
+		return store.Written{}, awsconfig.Moved(err)
+	}
+	seen, err := c.Observe(ctx, t)
+	switch {
+	case err != nil:
+		return store.Written{}, awsconfig.Moved(err)
+	case seen.Mark != mark:
+		return store.Written{}, changed(t.Key)
+	}
+	return c.Update(ctx, t, seen, data)
+}
+
+// Update writes the value first, for only that is guarded, and then the settings that drifted.
+func (c *Client) Update(ctx context.Context, t store.Target, seen store.Observed, data []byte) (store.Written, error) {
+	m, err := c.settings(t)
+	if err != nil {
+		return store.Written{}, err
+	}
+	w := store.Written{Version: seen.Version, ID: seen.ID}
+	if data != nil && (seen.Data == nil || !bytes.Equal(data, seen.Data)) {
+		if err := checkValue(t.Key, data); err != nil {
+			return store.Written{}, err
+		}
+		if w, err = c.put(ctx, t.Key, seen, data); err != nil {
+			return store.Written{}, awsconfig.Moved(err)
+		}
+	}
+	if err := c.settle(ctx, t, seen, m.Drifted(seen.Drift)); err != nil {
+		return store.Written{}, awsconfig.Moved(err)
+	}
+	return w, nil
+}
+
+// put writes a value in two steps: beside the current version, and then in its place, which AWS does only
+// if that is still the one that was seen.
+func (c *Client) put(ctx context.Context, key string, seen store.Observed, data []byte) (store.Written, error) {
+	leave, err := awsconfig.Turn(ctx, c.config.ID(key))
+	if err != nil {
+		return store.Written{}, err
+	}
+	defer leave()
+	d, err := c.lookAgain(ctx, key, seen)
+	if err != nil {
+		return store.Written{}, err
+	}
+	in := &secretsmanager.PutSecretValueInput{SecretId: d.ARN, ClientRequestToken: token(), VersionStages: []string{staged}}
+	in.SecretString, in.SecretBinary = payload(data)
+	out, err := do(ctx, c, c.api.put, in, "PutSecretValue", key)
+	if err != nil {
+		return store.Written{}, err
+	}
+	w, err := written(key, d.ARN, out.VersionId)
+	if err != nil {
+		return store.Written{}, err
+	}
+	// The first version of a secret is current at once.
+	if !slices.Contains(out.VersionStages, current) {
+		err = c.promote(ctx, key, d, out.VersionId)
+	}
+	// A version without a label goes by itself. A label that stays is moved by the next write, so that a
+	// failure is none of this one.
+	_, _ = awsconfig.Call(ctx, c.config, c.api.stage, &secretsmanager.UpdateSecretVersionStageInput{
+		SecretId: d.ARN, VersionStage: aws.String(staged), RemoveFromVersionId: out.VersionId,
+	})
+	return w, err
+}
+
+// promote makes a version the current one in place of the one that was.
+func (c *Client) promote(ctx context.Context, key string, was *secretsmanager.DescribeSecretOutput, id *string) error {
+	from := currentOf(was)
+	_, err := do(ctx, c, c.api.stage, &secretsmanager.UpdateSecretVersionStageInput{
+		SecretId: was.ARN, VersionStage: aws.String(current), MoveToVersionId: id, RemoveFromVersionId: given(from),
+	}, "UpdateSecretVersionStage", key)
+	if store.ClassOf(err) != store.Invalid || err == nil {
+		return err
+	}
+	// AWS refuses also an attempt that it carried out before without an answer: what is current tells.
+	switch d, failure := c.look(ctx, key); {
+	case failure != nil:
+		return failure
+	case currentOf(d) == *id:
+		return nil
+	case currentOf(d) == from:
+		return err
+	}
+	return changed(key)
+}
+
+// settle brings settings in line. It makes no version.
+func (c *Client) settle(ctx context.Context, t store.Target, seen store.Observed, m awsconfig.Metadata) error {
+	id := aws.String(cmp.Or(seen.ID, c.config.ID(t.Key)))
+	if m.Description != "" || m.KMSKeyID != "" {
+		in := &secretsmanager.UpdateSecretInput{SecretId: id, Description: given(m.Description), KmsKeyId: given(m.KMSKeyID)}
+		if _, err := do(ctx, c, c.api.update, in, "UpdateSecret", t.Key); err != nil {
+			return err
+		}
+	}
+	if len(m.Tags) == 0 {
+		return nil
+	}
+	_, err := do(ctx, c, c.api.tag, &secretsmanager.TagResourceInput{SecretId: id, Tags: tagList(m.Tags)}, "TagResource", t.Key)
+	return err
+}
+
+// Delete removes a secret, which AWS does without a condition: so it is looked at right before. A recovery
+// window goes by the store.
+func (c *Client) Delete(ctx context.Context, t store.Target, seen store.Observed) error {
+	if err := c.config.CheckKey(t.Key); err != nil {
+		return err
+	}
+	leave, err := awsconfig.Turn(ctx, c.config.ID(t.Key))
+	if err != nil {
+		return err
+	}
+	defer leave()
+	d, err := c.look(ctx, t.Key)
+	switch {
+	case store.IsNotFound(err), err == nil && d.DeletedDate != nil:
+		return nil
+	case err != nil:
+		return err
+	case !unchanged(d, seen), tagMap(d.Tags)[awsconfig.MarkKey] != seen.Mark:
+		return changed(t.Key)
+	}
+	in := &secretsmanager.DeleteSecretInput{SecretId: d.ARN}
+	if c.deletion != nil && c.deletion.ForceDeleteWithoutRecovery {
+		in.ForceDeleteWithoutRecovery = aws.Bool(true)
+	} else if c.deletion != nil && c.deletion.RecoveryWindowInDays > 0 {
+		in.RecoveryWindowInDays = aws.Int64(c.deletion.RecoveryWindowInDays)
+	}
+	if _, err := do(ctx, c, c.api.remove, in, "DeleteSecret", t.Key); err != nil && !store.IsNotFound(err) {
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,225 @@
+package kv
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/direct-secrets/direct-secrets/common/store"
+)
+
+const (
+	// reserved begins the keys of custom metadata that are this project's own.
+	reserved = "direct-secrets.io/"
+	// markKey is the key of custom metadata that holds the mark of a store.Writer.
+	markKey = reserved + "created-by"
+)
+
+// The limits of custom metadata are by
+// https://developer.hashicorp.com/vault/api-docs/secret/kv/kv-v2#create-update-metadata. One key is ours.
+const (
+	maxCustom      = 63
+	maxCustomKey   = 128
+	maxCustomValue = 512
+)
+
+// settings are what the metadata of a store.Target says of a secret. What is nil, or not named, is left
+// alone.
+type settings struct {
+	Custom      map[string]string `json:"customMetadata"`
+	MaxVersions *int64            `json:"maxVersions"`
+	CASRequired *bool             `json:"casRequired"`
+	DeleteAfter *duration         `json:"deleteVersionAfter"`
+}
+
+// duration is in whole seconds, since Vault drops the rest.
+type duration time.Duration
+
+// UnmarshalJSON reads durations such as 720h.
+func (d *duration) UnmarshalJSON(raw []byte) error {
+	var s string
+	if err := json.Unmarshal(raw, &s); err != nil {
+		return err
+	}
+	v, err := time.ParseDuration(s)
+	if err != nil || v < 0 || v%time.Second != 0 {
+		return fmt.Errorf("deleteVersionAfter: %.64q is no time in whole seconds; write it as 720h or 90m", s)
+	}
+	*d = duration(v)
+	return nil
+}
+
+func (kv1) settings(raw []byte) (settings, error) {
+	if raw == nil {
+		return settings{}, nil
+	}
+	var fields map[string]json.RawMessage
+	_ = json.Unmarshal(raw, &fields) // What is no object has no names to tell.
+	return settings{}, store.NewError(store.Invalid, "metadata: KV v1 keeps none, so there is no place for %.200q; remove it, or use a secrets engine of KV v2", slices.Sorted(maps.Keys(fields)))
+}
+
+// settings is strict: what is not understood would be forgotten in silence.
+func (kv2) settings(raw []byte) (settings, error) {
+	var s settings
+	if raw == nil {
+		return s, nil
+	}
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.DisallowUnknownFields()
+	err := d.Decode(&s)
+	if err == nil {
+		if _, end := d.Token(); end != io.EOF {
+			return settings{}, store.NewError(store.Invalid, "metadata: is not one JSON object")
+		}
+		return s, s.check()
+	}
+	text := strings.TrimPrefix(err.Error(), "json: ")
+	return settings{}, store.NewError(store.Invalid, "metadata: %.200s; it takes customMetadata (a map of strings), maxVersions, casRequired and deleteVersionAfter", text)
+}
+
+// check finds what Vault would refuse, or what would pass for a mark.
+func (s settings) check() error {
+	if n := len(s.Custom); n > maxCustom {
+		return store.NewError(store.Invalid, "metadata.customMetadata: %d keys, and at most %d are taken; remove some", n, maxCustom)
+	}
+	for _, k := range slices.Sorted(maps.Keys(s.Custom)) {
+		switch v := s.Custom[k]; {
+		case strings.HasPrefix(strings.ToLower(k), reserved):
+			return store.NewError(store.Invalid, "metadata.customMetadata: keys such as %.64q say which object created the secret, and are set by themselves; remove it", k)
+		case k == "" || len(k) > maxCustomKey || !readable(k):
+			return store.NewError(store.Invalid, "metadata.customMetadata: key %.64q must have 1 to %d bytes, all of them printable", k, maxCustomKey)
+		case v == "" || len(v) > maxCustomValue || !readable(v):
+			return store.NewError(store.Invalid, "metadata.customMetadata: the value of %.64q must have 1 to %d bytes, all of them printable", k, maxCustomValue)
+		}
+	}
+	if n := s.MaxVersions; n != nil && (*n < 0 || *n > math.MaxInt32) {
+		return store.NewError(store.Invalid, "metadata.maxVersions: %d is no number of versions; write 0 for the default of the secrets engine, or more", *n)
+	}
+	return nil
+}
+
+func readable(s string) bool {
+	return utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) })
+}
+
+// drift names what differs from what a secret has.
+func (s settings) drift(has settings) (drift []string) {
+	for _, k := range slices.Sorted(maps.Keys(s.Custom)) {
+		if v, ok := has.Custom[k]; !ok || v != s.Custom[k] {
+			drift = append(drift, "customMetadata."+k)
+		}
+	}
+	if differs(s.MaxVersions, has.MaxVersions) {
+		drift = append(drift, "maxVersions")
+	}
+	if differs(s.CASRequired, has.CASRequired) {
+		drift = append(drift, "casRequired")
+	}
+	if differs(s.DeleteAfter, has.DeleteAfter) {
+		drift = append(drift, "deleteVersionAfter")
+	}
+	return drift
+}
+
+func differs[T comparable](want, has *T) bool {
+	return want != nil && (has == nil || *want != *has)
+}
+
+// drifted returns what is to be brought in line.
+func (s settings) drifted(drift []string) settings {
+	s.Custom = maps.Clone(s.Custom)
+	maps.DeleteFunc(s.Custom, func(k, _ string) bool { return !slices.Contains(drift, "customMetadata."+k) })
+	if !slices.Contains(drift, "maxVersions") {
+		s.MaxVersions = nil
+	}
+	if !slices.Contains(drift, "casRequired") {
+		s.CASRequired = nil
+	}
+	if !slices.Contains(drift, "deleteVersionAfter") {
+		s.DeleteAfter = nil
+	}
+	return s
+}
+
+func (s settings) empty() bool {
+	return len(s.Custom) == 0 && s.MaxVersions == nil && s.CASRequired == nil && s.DeleteAfter == nil
+}
+
+// marked returns the settings of what is created.
+func (s settings) marked(mark string) settings {
+	custom := map[string]string{markKey: mark}
+	maps.Copy(custom, s.Custom)
+	s.Custom = custom
+	return s
+}
+
+// body is what Vault takes. Custom metadata is added to what is there.
+func (s settings) body(there map[string]string) map[string]any {
+	body := map[string]any{}
+	if len(s.Custom) > 0 {
+		custom := map[string]string{}
+		maps.Copy(custom, there)
+		maps.Copy(custom, s.Custom)
+		body["custom_metadata"] = custom
+	}
+	if s.MaxVersions != nil {
+		body["max_versions"] = *s.MaxVersions
+	}
+	if s.CASRequired != nil {
+		body["cas_required"] = *s.CASRequired
+	}
+	if s.DeleteAfter != nil {
+		body["delete_version_after"] = time.Duration(*s.DeleteAfter).String()
+	}
+	return body
+}
+
+// kv2Metadata is what KV v2 keeps of a secret beside its values.
+type kv2Metadata struct {
+	Created     string                `json:"created_time"`
+	Current     int64                 `json:"current_version"`
+	Versions    map[string]kv2Version `json:"versions"`
+	Custom      map[string]string     `json:"custom_metadata"`
+	MaxVersions int64                 `json:"max_versions"`
+	CASRequired bool                  `json:"cas_required"`
+	DeleteAfter string                `json:"delete_version_after"`
+}
+
+type kv2Version struct {
+	Created   string `json:"created_time"`
+	Deleted   string `json:"deletion_time"`
+	Destroyed bool   `json:"destroyed"`
+}
+
+func (m kv2Metadata) version() kv2Version { return m.Versions[strconv.FormatInt(m.Current, 10)] }
+
+// token changes with whatever happens to the value. The time of a deletion may lie ahead.
+func (m kv2Metadata) token() string {
+	v := m.version()
+	return fmt.Sprintf("%d %s %s %t", m.Current, v.Created, v.Deleted, v.Destroyed)
+}
+
+// has reports whether a version that was read is the current one of the same secret.
+func (m kv2Metadata) has(data json.RawMessage) bool {
+	var d struct {
+		Metadata kv2Version `json:"metadata"`
+	}
+	return json.Unmarshal(data, &d) == nil && d.Metadata == m.version()
+}
+
+func (m kv2Metadata) settings(key string) (settings, error) {
+	after, err := time.ParseDuration(m.DeleteAfter)
+	if err != nil {
+		return settings{}, store.NewError(store.Unavailable, "%s: the answer of Vault lacks the metadata", about(store.Ref{Key: key}))
+	}
+	return settings{m.Custom, &m.MaxVersions, &m.CASRequired, (*duration)(&after)}, nil
+}

@@ -1,0 +1,248 @@
+package kv
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net/http"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
+	"github.com/hashicorp/vault/api"
+
+	"github.com/direct-secrets/direct-secrets/common/store"
+)
+
+var _ store.Writer = &Client{}
+
+// writing is what differs between the versions of the KV secrets engine for those that write. The key and
+// the value have been checked.
+type writing interface {
+	features() store.Features
+	// settings reads the metadata of a store.Target.
+	settings(raw []byte) (settings, error)
+	// number returns what the engine makes of a number, in a form that can be compared; an error if that
+	// is not the same number.
+	number(n json.Number) (any, error)
+	// minimum is how many members an object must have.
+	minimum() int
+
+	// observe also returns the settings that a secret has.
+	observe(ctx context.Context, c *Client, key string) (store.Observed, settings, error)
+	create(ctx context.Context, c *Client, key string, data []byte, s settings, mark string) (store.Written, error)
+	// update leaves the value alone if data is nil.
+	update(ctx context.Context, c *Client, key string, seen store.Observed, data []byte, s settings) (store.Written, error)
+	remove(ctx context.Context, c *Client, key string, seen store.Observed) error
+}
+
+// Features are all that there are with KV v2, which compares versions when it writes. KV v1 has none to
+// compare.
+func (c *Client) Features() store.Features { return c.engine.features() }
+
+// settings reads the metadata of a target, and checks its key.
+func (c *Client) settings(t store.Target) (settings, error) {
+	if err := checkKey(t.Key); err != nil {
+		return settings{}, err
+	}
+	return c.engine.settings(t.Metadata)
+}
+
+// Observe reads a secret, its settings and its mark. A secret of KV v2 whose current version is deleted or
+// destroyed exists without a value.
+func (c *Client) Observe(ctx context.Context, t store.Target) (store.Observed, error) {
+	s, err := c.settings(t)
+	if err != nil {
+		return store.Observed{}, err
+	}
+	o, has, err := c.engine.observe(ctx, c, t.Key)
+	if err != nil {
+		return store.Observed{}, err
+	}
+	o.Drift = s.drift(has)
+	return o, nil
+}
+
+// Create makes a secret that does not exist.
+func (c *Client) Create(ctx context.Context, t store.Target, data []byte, mark string) (store.Written, error) {
+	s, err := c.settings(t)
+	if err != nil {
+		return store.Written{}, err
+	}
+	if _, err := c.object(t.Key, data); err != nil {
+		return store.Written{}, err
+	}
+	// The paths of one version of the engine mean something else, or harm, at the other.
+	if err := c.checkMounted(ctx); err != nil {
+		return store.Written{}, err
+	}
+	return c.engine.create(ctx, c, t.Key, data, s, mark)
+}
+
+// Update writes the value first, for only that is guarded, and then the settings that drifted. A value that
+// is the same but for its spelling makes no version: Vault spells in its own way.
+func (c *Client) Update(ctx context.Context, t store.Target, seen store.Observed, data []byte) (store.Written, error) {
+	s, err := c.settings(t)
+	if err != nil {
+		return store.Written{}, err
+	}
+	if data != nil {
+		object, err := c.object(t.Key, data)
+		if err != nil {
+			return store.Written{}, err
+		}
+		if c.holds(seen.Data, object) {
+			data = nil
+		}
+	}
+	s = s.drifted(seen.Drift)
+	if data == nil && s.empty() {
+		return store.Written{Version: seen.Version, ID: seen.ID}, nil
+	}
+	if err := c.checkMounted(ctx); err != nil {
+		return store.Written{}, err
+	}
+	return c.engine.update(ctx, c, t.Key, seen, data, s)
+}
+
+// Delete removes a secret with all its versions and its metadata. Vault does so without a condition, so the
+// secret is looked at right before.
+func (c *Client) Delete(ctx context.Context, t store.Target, seen store.Observed) error {
+	if err := checkKey(t.Key); err != nil {
+		return err
+	}
+	if err := c.checkMounted(ctx); err != nil {
+		return err
+	}
+	err := c.engine.remove(ctx, c, t.Key, seen)
+	if store.IsNotFound(err) {
+		return nil
+	}
+	return err
+}
+
+func changed(key string) error {
+	return store.NewError(store.Conflict, "%s: has changed meanwhile", about(store.Ref{Key: key}))
+}
+
+// gone makes a Conflict of what says that a secret is gone that was there before.
+func gone(err error) error {
+	if !store.IsNotFound(err) {
+		return err
+	}
+	return store.NewError(store.Conflict, "%s", err)
+}
+
+// A request is one call of a Writer.
+type request struct {
+	key, path string
+	// needs are the capabilities that a policy must allow on the path, for the message where it does not.
+	needs string
+	send  func(ctx context.Context, c *api.Client, path string) (answer, error)
+}
+
+// do makes a request. An attempt whose answer was lost is made again: Vault refuses it if the first one was
+// carried out, as it does where somebody else was faster, and the caller looks again.
+func (c *Client) do(ctx context.Context, r request) (answer, error) {
+	a, err := c.call(ctx, func(s *session) (answer, error) { return r.send(ctx, s.secrets, r.path) })
+	if err != nil {
+		err = c.refused(ctx, err, r)
+	}
+	return a, err
+}
+
+// Texts of Vault by which refusals are told apart.
+const (
+	// otherVersion is of a write whose cas is not the current version.
+	otherVersion = "check-and-set parameter did not match"
+	// overLimit and twice are of JSON that Vault does not even read, for which it has no status of its own.
+	overLimit = "exceeds allowed"
+	twice     = "duplicate key"
+)
+
+// refused explains why Vault did not do what a Writer needs.
+func (c *Client) refused(ctx context.Context, err error, r request) error {
+	what := about(store.Ref{Key: r.key})
+	var said *refusal
+	switch {
+	case !errors.As(err, &said):
+		return explain(err, what)
+	case said.status == http.StatusBadRequest && said.says(otherVersion):
+		return changed(r.key)
+	case said.status == http.StatusRequestEntityTooLarge:
+		return store.NewError(store.Invalid, "%s: the value is larger than Vault, its storage or a proxy before it takes", what)
+	case said.status >= http.StatusBadRequest && (said.says(overLimit) || said.says(twice)):
+		return store.NewError(store.Invalid, "%s: Vault does not read the value: it is nested too deep, has too many members, or one twice", what)
+	case said.status == http.StatusForbidden && !said.foreign:
+		return store.NewError(store.Denied, "%s: access denied; allow %s on %q in a policy", what, r.needs, shortened(r.path))
+	case said.status == http.StatusNotFound:
+		return c.missing(ctx, said, what)
+	}
+	return explain(err, what)
+}
+
+// sends returns the sending of a JSON object.
+func sends(body any) func(context.Context, *api.Client, string) (answer, error) {
+	return func(ctx context.Context, c *api.Client, path string) (answer, error) {
+		return write(ctx, c, path, body)
+	}
+}
+
+// patches is sends for what changes only what it names.
+func patches(body any) func(context.Context, *api.Client, string) (answer, error) {
+	return func(ctx context.Context, c *api.Client, path string) (answer, error) {
+		raw, err := json.Marshal(body)
+		if err != nil {
+			return answer{}, err
+		}
+		ctx, said := listen(ctx)
+		// The SDK names another format of patches, which Vault does not take here.
+		c = c.WithRequestCallbacks(func(r *api.Request) { r.Headers.Set("Content-Type", "application/merge-patch+json") })
+		resp, err := c.Logical().PatchRawWithContext(ctx, path, raw)
+		a, err := decode(resp, err)
+		return a, said.or(err)
+	}
+}
+
+func deletes(ctx context.Context, c *api.Client, path string) (answer, error) {
+	ctx, said := listen(ctx)
+	resp, err := c.Logical().DeleteRawWithContext(ctx, path)
+	a, err := decode(resp, err)
+	return a, said.or(err)
+}
+
+func (kv1) features() store.Features { return store.Features{} }
+
+// minimum: KV v1 takes no empty object.
+func (kv1) minimum() int { return 1 }
+
+func (kv1) observe(ctx context.Context, c *Client, key string) (store.Observed, settings, error) {
+	v, err := c.Get(ctx, store.Ref{Key: key})
+	if err != nil {
+		return store.Observed{}, settings{}, err
+	}
+	return store.Observed{Data: spelled(v.Data), Version: v.Version}, settings{}, nil
+}
+
+// create overwrites what somebody else has made meanwhile: KV v1 has no way to find out.
+func (e kv1) create(ctx context.Context, c *Client, key string, data []byte, _ settings, _ string) (store.Written, error) {
+	_, err := c.do(ctx, request{key, e.read(c.mount, key), "create and update", sends(json.RawMessage(data))})
+	if err != nil {
+		return store.Written{}, gone(err)
+	}
+	return store.Written{Version: onlyVersion}, nil
+}
+
+func (e kv1) update(ctx context.Context, c *Client, key string, _ store.Observed, data []byte, s settings) (store.Written, error) {
+	return e.create(ctx, c, key, data, s, "")
+}
+
+func (e kv1) remove(ctx context.Context, c *Client, key string, seen store.Observed) error {
+	o, _, err := e.observe(ctx, c, key)
+	if err == nil && !bytes.Equal(o.Data, seen.Data) {
+		err = changed(key)
+	}
+	if err != nil {
+		return err
+	}
+	_, err = c.do(ctx, request{key, e.read(c.mount, key), "delete", deletes})
+	return err
+}

@@ -1,0 +1,272 @@
+package kv
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/provider-vault/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/provider-vault/vaulttest"
+)
+
+const (
+	mark  = "0b9c9f0e-6a0c-4b7e-9d43-8f5f6f6a7b10"
+	other = "7d4d5f5c-2f57-4ad4-8a4e-15b3a9a1c2d3"
+)
+
+var shopDB = store.Target{Key: "shop/db"}
+
+// writable is vault with a role that may write below a path.
+func writable(t testing.TB, path string) (*vaulttest.Server, creds) {
+	t.Helper()
+	srv, secrets := vault(t, "1h")
+	srv.Policy("reader", `path "`+path+`" { capabilities = ["create", "read", "update", "patch", "delete", "list"] }`)
+	return srv, secrets
+}
+
+// twoSettings differ in all that a secret can be set to.
+var twoSettings = []string{
+	`{"customMetadata":{"team":"one"},"maxVersions":5,"casRequired":true,"deleteVersionAfter":"720h"}`,
+	`{"customMetadata":{"team":"two"},"maxVersions":6,"casRequired":false,"deleteVersionAfter":"90m"}`,
+}
+
+// first hits the first n calls of a method and a path.
+func first(n int64, method, path string) func(vaulttest.Call) bool {
+	var seen atomic.Int64
+	return func(c vaulttest.Call) bool { return c.Method == method && c.Path == path && seen.Add(1) <= n }
+}
+
+func mustObserve(t testing.TB, c *Client, target store.Target) store.Observed {
+	t.Helper()
+	o, err := c.Observe(t.Context(), target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+func mustCreate(t testing.TB, c *Client) store.Observed {
+	t.Helper()
+	if _, err := c.Create(t.Context(), shopDB, []byte(db), mark); err != nil {
+		t.Fatal(err)
+	}
+	return mustObserve(t, c, shopDB)
+}
+
+// stands returns what Vault has of shop/db: version, value and mark.
+func stands(srv *vaulttest.Server) string {
+	if srv.Try(http.MethodGet, "secret/metadata/shop/db", nil) != nil {
+		return "none"
+	}
+	m := srv.Do(http.MethodGet, "secret/metadata/shop/db", nil)
+	value := []byte("none")
+	if srv.Try(http.MethodGet, "secret/data/shop/db", nil) == nil {
+		value, _ = json.Marshal(srv.Do(http.MethodGet, "secret/data/shop/db", nil)["data"]) // It was decoded from JSON.
+	}
+	custom, _ := m["custom_metadata"].(M)
+	return fmt.Sprint(m["current_version"], " ", string(value), " ", custom)
+}
+
+func TestObserveStates(t *testing.T) {
+	srv, secrets := writable(t, "secret/*")
+	c := connect(t, appRole(srv.URL), secrets)
+	two := func() {
+		mustPut(t, srv, "shop/db", `{"n":"1"}`)
+		mustPut(t, srv, "shop/db", `{"n":"2"}`)
+	}
+	cases := map[string]struct {
+		reason  string
+		prepare func()
+		version string // none: no value
+	}{
+		"Current":      {"The current version counts.", two, "2"},
+		"Deleted":      {"A deleted version is no value, and the older one is not current.", func() { two(); srv.Do(http.MethodDelete, "secret/data/shop/db", nil) }, ""},
+		"Destroyed":    {"Nor is a destroyed one.", func() { two(); srv.Do(http.MethodPut, "secret/destroy/shop/db", M{"versions": []int{2}}) }, ""},
+		"AllDeleted":   {"The secret exists even if all versions are deleted.", func() { two(); srv.Do(http.MethodPost, "secret/delete/shop/db", M{"versions": []int{1, 2}}) }, ""},
+		"Settings":     {"It exists even if there never was a version.", func() { srv.Do(http.MethodPost, "secret/metadata/shop/db", M{"max_versions": 3}) }, ""},
+		"DeletedLater": {"A deletion that lies ahead is none yet.", func() { srv.Do(http.MethodPost, "secret/metadata/shop/db", M{"delete_version_after": "1h"}); two() }, "2"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			tc.prepare()
+			defer srv.Do(http.MethodDelete, "secret/metadata/shop/db", nil)
+			o := mustObserve(t, c, shopDB)
+			if o.Version != tc.version || (o.Data == nil) != (tc.version == "") || o.ID == "" || o.Mark != "" {
+				t.Errorf("%s got %+v", tc.reason, o)
+			}
+			w, err := c.Update(t.Context(), shopDB, o, []byte(db))
+			if err != nil {
+				t.Fatalf("what was seen can be written over: %v", err)
+			}
+			now := mustObserve(t, c, shopDB)
+			if now.Version != w.Version || now.ID != w.ID || now.ID != o.ID || string(now.Data) != db {
+				t.Errorf("Update yields %+v, and then there is %+v", w, now)
+			}
+		})
+	}
+}
+
+// Metadata and value that are seen belong to one secret, though they are read by two calls.
+func TestObserveMeanwhile(t *testing.T) {
+	srv, secrets := writable(t, "secret/*")
+	c := connect(t, appRole(srv.URL), secrets)
+	pass := forward(t, srv)
+	gone := func() { srv.Do(http.MethodDelete, "secret/metadata/shop/db", nil) }
+	remade := func() { gone(); mustPut(t, srv, "shop/db", `{"theirs":"1"}`) }
+	cases := map[string]struct {
+		reason    string
+		meanwhile func()
+		times     int64
+		want      store.Class // none: no error
+		value     string
+	}{
+		"Written": {"The version that goes with the metadata is read.", func() { mustPut(t, srv, "shop/db", `{"theirs":"1"}`) }, 1, "", db},
+		"Deleted": {"A value that is deleted is none.", func() { srv.Do(http.MethodDelete, "secret/data/shop/db", nil) }, 1, "", ""},
+		"Remade":  {"The other one is read as a whole.", remade, 1, "", `{"theirs":"1"}`},
+		"Gone":    {"It does not exist any more.", gone, 1, store.NotFound, ""},
+		"Always":  {"It ends some time.", remade, 100, store.Unavailable, ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			mustCreate(t, c)
+			defer gone()
+			defer srv.Inject(first(tc.times, http.MethodGet, "secret/data/shop/db"), func(w http.ResponseWriter, r *http.Request) {
+				tc.meanwhile()
+				pass.ServeHTTP(w, r)
+			})()
+			o, err := c.Observe(t.Context(), shopDB)
+			if (err == nil) != (tc.want == "") || err != nil && store.ClassOf(err) != tc.want || string(o.Data) != tc.value {
+				t.Errorf("%s got %+v, error %v; want %s, %q", tc.reason, o, err, tc.value, tc.want)
+			}
+			if ours := o.Mark == mark; err == nil && ours == (name == "Remade") {
+				t.Errorf("%s mark %q on %s", tc.reason, o.Mark, o.Data)
+			}
+		})
+	}
+}
+
+// A write is refused where the secret is not as it was seen, and then changes nothing.
+func TestMeanwhile(t *testing.T) {
+	srv, secrets := writable(t, "secret/*")
+	c := connect(t, appRole(srv.URL), secrets)
+	remake := func() {
+		srv.Do(http.MethodDelete, "secret/metadata/shop/db", nil)
+		mustPut(t, srv, "shop/db", `{"theirs":"1"}`)
+	}
+	signed := func(as string) func() {
+		return func() { srv.Do(http.MethodPost, "secret/metadata/shop/db", M{"custom_metadata": M{markKey: as}}) }
+	}
+	cases := map[string]struct {
+		reason        string
+		meanwhile     func()
+		update, erase store.Class // none: no error
+	}{
+		"Nothing":   {"It is as it was seen.", func() {}, "", ""},
+		"Written":   {"Somebody wrote.", func() { mustPut(t, srv, "shop/db", `{"theirs":"1"}`) }, store.Conflict, store.Conflict},
+		"Remade":    {"Another secret with the same versions is not the one that was seen.", remake, store.Conflict, store.Conflict},
+		"Deleted":   {"Somebody deleted the value, and may want it back.", func() { srv.Do(http.MethodDelete, "secret/data/shop/db", nil) }, store.Conflict, store.Conflict},
+		"Destroyed": {"Or destroyed it.", func() { srv.Do(http.MethodPut, "secret/destroy/shop/db", M{"versions": []int{1}}) }, store.Conflict, store.Conflict},
+		"Gone":      {"What is gone is not made again, and need not be deleted.", func() { srv.Do(http.MethodDelete, "secret/metadata/shop/db", nil) }, store.Conflict, ""},
+		"Unmarked":  {"Without a mark it is not deleted; a value is nobody's own.", signed("nobody"), "", store.Conflict},
+		"Claimed":   {"Nor with the mark of another.", signed(other), "", store.Conflict},
+	}
+	for name, tc := range cases {
+		for _, action := range []string{"update", "metadata", "delete"} {
+			t.Run(name+"/"+action, func(t *testing.T) {
+				seen := mustCreate(t, c)
+				tc.meanwhile()
+				defer srv.Do(http.MethodDelete, "secret/metadata/shop/db", nil)
+				before, want := stands(srv), tc.update
+				var err error
+				switch action {
+				case "update":
+					_, err = c.Update(t.Context(), shopDB, seen, []byte(`{"ours":"2"}`))
+				case "metadata":
+					seen.Drift = []string{"maxVersions"}
+					_, err = c.Update(t.Context(), store.Target{Key: shopDB.Key, Metadata: []byte(`{"maxVersions":3}`)}, seen, nil)
+				case "delete":
+					want = tc.erase
+					err = c.Delete(t.Context(), shopDB, seen)
+				}
+				if (err == nil) != (want == "") || err != nil && store.ClassOf(err) != want {
+					t.Errorf("%s error %v, want %q", tc.reason, err, want)
+				}
+				if diff := cmp.Diff(before, stands(srv)); err != nil && diff != "" {
+					t.Errorf("%s it was refused, and changed all the same: -before, +after:\n%s", tc.reason, diff)
+				}
+			})
+		}
+	}
+}
+
+// The paths of one version of the engine would write elsewhere at the other.
+func TestWriteToWrongMount(t *testing.T) {
+	srv, secrets := writable(t, "*")
+	srv.Mount("old", "1")
+	config := srv.Do(http.MethodGet, "secret/config", nil)
+	for name, change := range map[string]func(*v1alpha1.VaultKVSpec){
+		"NewAsOld": func(s *v1alpha1.VaultKVSpec) { s.Version = v1alpha1.KVv1 },
+		"OldAsNew": func(s *v1alpha1.VaultKVSpec) { s.Path = "old" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := connect(t, appRole(srv.URL, change), secrets)
+			target, seen := store.Target{Key: "config"}, store.Observed{Data: []byte(`{}`), ID: "1", Token: "1"}
+			_, created := c.Create(t.Context(), target, []byte(`{"max_versions":3}`), mark)
+			_, updated := c.Update(t.Context(), target, seen, []byte(`{"max_versions":3}`))
+			for _, err := range []error{created, updated, c.Delete(t.Context(), target, seen)} {
+				if store.ClassOf(err) != store.Invalid || !strings.Contains(err.Error(), "spec.version") {
+					t.Errorf("error %v, want Invalid that names spec.version", err)
+				}
+			}
+		})
+	}
+	if diff := cmp.Diff(config, srv.Do(http.MethodGet, "secret/config", nil)); diff != "" {
+		t.Errorf("the configuration of the engine: -before, +after:\n%s", diff)
+	}
+	if srv.Try(http.MethodGet, "old/data/config", nil) == nil {
+		t.Error("a path of KV v2 is a secret of KV v1")
+	}
+}
+
+func TestWriteV1(t *testing.T) {
+	srv, secrets := writable(t, "old/*")
+	srv.Mount("old", "1")
+	c := connect(t, appRole(srv.URL, func(s *v1alpha1.VaultKVSpec) { s.Path, s.Version = "old", v1alpha1.KVv1 }), secrets)
+	if diff := cmp.Diff(store.Features{}, c.Features()); diff != "" {
+		t.Errorf("KV v1 promises nothing: %s", diff)
+	}
+	seen := mustCreate(t, c)
+	w, err := c.Update(t.Context(), shopDB, seen, []byte(`{"b":12345678901234567890}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := mustObserve(t, c, shopDB)
+	want := store.Observed{Data: []byte(`{"b":12345678901234567890}`), Version: w.Version}
+	if diff := cmp.Diff(want, now); diff != "" {
+		t.Errorf("-want, +got:\n%s", diff)
+	}
+	if err := c.Delete(t.Context(), shopDB, seen); store.ClassOf(err) != store.Conflict {
+		t.Errorf("what has changed is not deleted: %v", err)
+	}
+	for range 2 {
+		if err := c.Delete(t.Context(), shopDB, now); err != nil {
+			t.Errorf("Delete: %v", err)
+		}
+	}
+	if _, err := c.Observe(t.Context(), shopDB); !store.IsNotFound(err) {
+		t.Errorf("error %v, want NotFound", err)
+	}
+	if _, err := c.Create(t.Context(), shopDB, []byte(`{}`), mark); store.ClassOf(err) != store.Invalid {
+		t.Errorf("KV v1 takes no empty object: %v", err)
+	}
+	srv.Policy("reader", `path "old/*" { capabilities = ["read"] }`)
+	if _, err := c.Create(t.Context(), shopDB, []byte(db), mark); store.ClassOf(err) != store.Denied || !strings.Contains(err.Error(), `allow create and update on "old/shop/db"`) {
+		t.Errorf("error %v, want Denied that names capabilities and path", err)
+	}
+}

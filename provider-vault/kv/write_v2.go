@@ -1,0 +1,207 @@
+package kv
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/hashicorp/vault/api"
+
+	"github.com/direct-secrets/direct-secrets/common/store"
+)
+
+const (
+	// looks is how often a secret is looked at whose metadata and value do not belong together.
+	looks = 3
+	// markTimeout bounds the second attempt to mark a secret, which does not end with the call.
+	markTimeout = 3 * time.Second
+)
+
+// features: KV v2 writes only over the version that was seen, and version 0 is none.
+func (kv2) features() store.Features { return store.Features{Exclusive: true, Guarded: true} }
+
+func (kv2) minimum() int { return 0 }
+
+// metadata is the path of all that KV v2 keeps of a secret.
+func (e kv2) metadata(c *Client, key string) string { return e.list(c.mount, key) }
+
+// look reads the metadata of a secret.
+func (e kv2) look(ctx context.Context, c *Client, key string) (kv2Metadata, error) {
+	a, err := c.do(ctx, request{key, e.metadata(c, key), "read", gets(nil)})
+	if err != nil {
+		return kv2Metadata{}, err
+	}
+	var m kv2Metadata
+	if json.Unmarshal(a.Data, &m) != nil || m.Created == "" {
+		return kv2Metadata{}, store.NewError(store.Unavailable, "%s: the answer of Vault lacks the metadata", about(store.Ref{Key: key}))
+	}
+	return m, nil
+}
+
+// lookAgain returns the metadata of a secret that is the one that was seen, else a Conflict. Numbers of
+// versions alone would not tell it from another of its name.
+func (e kv2) lookAgain(ctx context.Context, c *Client, key string, seen store.Observed) (kv2Metadata, error) {
+	m, err := e.look(ctx, c, key)
+	if err == nil && (m.Created != seen.ID || m.token() != seen.Token) {
+		err = changed(key)
+	}
+	return m, err
+}
+
+func gets(query url.Values) func(context.Context, *api.Client, string) (answer, error) {
+	return func(ctx context.Context, c *api.Client, path string) (answer, error) {
+		return read(ctx, c, path, query)
+	}
+}
+
+// observe reads metadata and the version that is current by it, so that both belong together.
+func (e kv2) observe(ctx context.Context, c *Client, key string) (store.Observed, settings, error) {
+	for range looks {
+		m, err := e.look(ctx, c, key)
+		if err != nil {
+			return store.Observed{}, settings{}, err
+		}
+		o := store.Observed{ID: m.Created, Mark: m.Custom[markKey], Token: m.token()}
+		has, err := m.settings(key)
+		if err != nil || m.Current == 0 {
+			return o, has, err
+		}
+		v, there, err := e.current(ctx, c, key, m)
+		switch {
+		case err != nil:
+			return store.Observed{}, settings{}, err
+		case there:
+			if v.Version != "" {
+				o.Data, o.Version = spelled(v.Data), v.Version
+			}
+			return o, has, nil
+		}
+	}
+	return store.Observed{}, settings{}, store.NewError(store.Unavailable, "%s: is deleted and made again all the time", about(store.Ref{Key: key}))
+}
+
+// current reads the version that is current by the metadata. It is the zero Value where that is deleted or
+// destroyed, and not there where the secret is another by now.
+func (e kv2) current(ctx context.Context, c *Client, key string, m kv2Metadata) (v store.Value, there bool, err error) {
+	path := e.read(c.mount, key)
+	query := url.Values{"version": {strconv.FormatInt(m.Current, 10)}}
+	a, err := c.call(ctx, func(s *session) (answer, error) { return read(ctx, s.secrets, path, query) })
+	switch status := statusOf(err); {
+	case status == http.StatusNotFound && e.gone(a.Data):
+		return store.Value{}, m.has(a.Data), nil
+	case err != nil:
+		err = c.refused(ctx, err, request{key: key, path: path, needs: "read"})
+		if store.IsNotFound(err) {
+			return store.Value{}, false, nil
+		}
+		return store.Value{}, false, err
+	}
+	v, err = e.value(store.Ref{Key: key}, a.Data)
+	return v, m.has(a.Data), err
+}
+
+// put writes a value if a version is the current one; 0 is that of a secret that does not exist.
+func (e kv2) put(ctx context.Context, c *Client, key string, data []byte, version int64) (v kv2Version, number int64, err error) {
+	body := map[string]any{"data": json.RawMessage(data), "options": map[string]any{"cas": version}}
+	a, err := c.do(ctx, request{key, e.read(c.mount, key), "create and update", sends(body)})
+	if err != nil {
+		return v, 0, gone(err)
+	}
+	var made struct {
+		kv2Version
+		Version int64 `json:"version"`
+	}
+	if json.Unmarshal(a.Data, &made) != nil || made.Version != version+1 || made.Created == "" {
+		return v, 0, store.NewError(store.Unavailable, "%s: the answer of Vault lacks the version", about(store.Ref{Key: key}))
+	}
+	return made.kv2Version, made.Version, nil
+}
+
+// create makes the first version, and then writes mark and settings. Vault takes them by another call only;
+// a secret that stays without a mark for that is never deleted.
+func (e kv2) create(ctx context.Context, c *Client, key string, data []byte, s settings, mark string) (store.Written, error) {
+	made, number, err := e.put(ctx, c, key, data, 0)
+	if err != nil {
+		return store.Written{}, err
+	}
+	s = s.marked(mark)
+	err = e.mark(ctx, c, key, made, s)
+	if class := store.ClassOf(err); err != nil && (class == store.Unavailable || class == store.Throttled) {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), markTimeout)
+		defer cancel()
+		err = e.mark(ctx, c, key, made, s)
+	}
+	if err != nil {
+		return store.Written{}, err
+	}
+	return store.Written{Version: strconv.FormatInt(number, 10), ID: made.Created}, nil
+}
+
+// mark gives a secret its mark if it began with the version that was made. One that had metadata before,
+// or that was made again since, is somebody else's.
+func (e kv2) mark(ctx context.Context, c *Client, key string, made kv2Version, s settings) error {
+	m, err := e.look(ctx, c, key)
+	if err == nil && m.Created != made.Created {
+		err = changed(key)
+	}
+	if err == nil {
+		err = e.settle(ctx, c, key, m, s)
+	}
+	return gone(err)
+}
+
+// update writes over the version that was seen.
+func (e kv2) update(ctx context.Context, c *Client, key string, seen store.Observed, data []byte, s settings) (store.Written, error) {
+	m, err := e.lookAgain(ctx, c, key, seen)
+	if err != nil {
+		return store.Written{}, gone(err)
+	}
+	w := store.Written{Version: seen.Version, ID: seen.ID}
+	if data != nil {
+		_, number, err := e.put(ctx, c, key, data, m.Current)
+		if err != nil {
+			return store.Written{}, err
+		}
+		w.Version = strconv.FormatInt(number, 10)
+	}
+	if s.empty() {
+		return w, nil
+	}
+	if err := e.settle(ctx, c, key, m, s); err != nil {
+		return store.Written{}, gone(err)
+	}
+	return w, nil
+}
+
+// settle writes settings. Those who may not patch write all custom metadata again, as it was just seen.
+func (e kv2) settle(ctx context.Context, c *Client, key string, m kv2Metadata, s settings) error {
+	path := e.metadata(c, key)
+	_, err := c.call(ctx, func(on *session) (answer, error) { return patches(s.body(nil))(ctx, on.secrets, path) })
+	r := request{key, path, "patch, or create and update,", sends(s.body(m.Custom))}
+	switch statusOf(err) {
+	case http.StatusForbidden, http.StatusMethodNotAllowed, http.StatusNotImplemented:
+		_, err = c.do(ctx, r)
+		return err
+	case http.StatusNotFound: // Vault says no more where it has just been deleted.
+		return changed(key)
+	}
+	if err != nil {
+		err = c.refused(ctx, err, r)
+	}
+	return err
+}
+
+func (e kv2) remove(ctx context.Context, c *Client, key string, seen store.Observed) error {
+	m, err := e.lookAgain(ctx, c, key, seen)
+	if err == nil && m.Custom[markKey] != seen.Mark {
+		err = changed(key)
+	}
+	if err != nil {
+		return err
+	}
+	_, err = c.do(ctx, request{key, e.metadata(c, key), "delete", deletes})
+	return err
+}
