@@ -9,10 +9,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	kerrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -492,11 +492,11 @@ func TestPushRestart(t *testing.T) {
 	}
 }
 
-func jsonOf(t *testing.T, v any) *apiextensionsv1.JSON {
+func jsonOf(t *testing.T, v any) *runtime.RawExtension {
 	t.Helper()
 	raw, err := json.Marshal(v)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &apiextensionsv1.JSON{Raw: raw}
+	return &runtime.RawExtension{Raw: raw}
 }

@@ -5,13 +5,13 @@ import (
 	"encoding/json"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 )
 
 // maxMetadata bounds the metadata of one remote secret, in bytes.
 const maxMetadata = 64 << 10
 
-func checkMetadata(m *apiextensionsv1.JSON) error {
+func checkMetadata(m *runtime.RawExtension) error {
 	if m == nil {
 		return nil
 	}
@@ -26,7 +26,7 @@ func checkMetadata(m *apiextensionsv1.JSON) error {
 }
 
 // raw returns metadata in one spelling, so that it can be compared; nil for none.
-func raw(m *apiextensionsv1.JSON) []byte {
+func raw(m *runtime.RawExtension) []byte {
 	if m == nil {
 		return nil
 	}

@@ -9,8 +9,6 @@ import (
 	"regexp"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
-	"github.com/aws/aws-sdk-go-v2/config"
 
 	"github.com/direct-secrets/direct-secrets/common/store"
 	"github.com/direct-secrets/direct-secrets/provider-aws/apis/v1alpha1"
@@ -61,7 +59,7 @@ func Load(ctx context.Context, o Object, creds store.Credentials) (*Config, erro
 	}
 	c := &Config{Endpoint: endpoint, Prefix: spec.Prefix}
 	if spec.Auth == nil {
-		err = c.useAmbient(ctx, spec, creds, retryer)
+		err = c.useAmbient(spec, creds, retryer)
 	} else {
 		err = c.useAuth(ctx, spec, creds, retryer)
 	}
@@ -88,31 +86,25 @@ func (c *Config) Forget() bool {
 }
 
 // useAmbient takes the operator's own identity and configuration.
-func (c *Config) useAmbient(ctx context.Context, spec *v1alpha1.AWSSpec, creds store.Credentials, retryer func() aws.Retryer) error {
+func (c *Config) useAmbient(spec *v1alpha1.AWSSpec, creds store.Credentials, retryer func() aws.Retryer) error {
 	if err := creds.Ambient(); err != nil {
 		return store.Field("spec.auth", err)
 	}
-	opts := []func(*config.LoadOptions) error{config.WithRetryer(retryer), config.WithAppID(appID)}
-	if spec.Region != "" {
-		opts = append(opts, config.WithRegion(spec.Region))
-	}
-	cfg, err := config.LoadDefaultConfig(ctx, opts...)
+	env, err := awsEnv()
 	if err != nil {
-		return store.NewError(store.Invalid, "the operator's own AWS configuration cannot be used; set spec.auth, or mend its environment")
+		return err
 	}
-	if cfg.Region == "" {
-		return store.NewError(store.Invalid, "spec.region: not set, and the operator's own AWS configuration has none; set it")
+	cfg, err := ambient(env, spec.Region, retryer)
+	if err != nil {
+		return err
 	}
 	c.blame = ambientBlame
 	// A certificate bundle that the operator was given stays in force.
 	transport := newTransport()
-	if b, ok := cfg.HTTPClient.(*awshttp.BuildableClient); ok {
-		transport = tune(b.GetTransport())
+	if err := trust(transport, env); err != nil {
+		return err
 	}
 	c.use(cfg, transport)
-	if inner, ok := cfg.Credentials.(*aws.CredentialsCache); ok {
-		c.caches = append(c.caches, inner)
-	}
 	c.AWS.Credentials = c.cached(&login{field: "spec.auth", doing: "the operator's own identity gives no credentials", next: cfg.Credentials})
 	return nil
 }
@@ -123,9 +115,9 @@ func (c *Config) useAuth(ctx context.Context, spec *v1alpha1.AWSSpec, creds stor
 	if spec.Region == "" {
 		return store.NewError(store.Invalid, "spec.region: must be set where spec.auth is, for example eu-central-1")
 	}
-	env, err := config.NewEnvConfig()
+	env, err := awsEnv()
 	if err != nil {
-		return store.NewError(store.Invalid, "the operator's AWS_ environment variables cannot be read; mend them")
+		return err
 	}
 	c.use(aws.Config{Region: spec.Region, Retryer: retryer, AppID: appID, ConfigSources: []any{env}}, newTransport())
 	c.blame = serviceAccountBlame

@@ -130,7 +130,7 @@ func TestLoad(t *testing.T) {
 			want:   want{Err: store.NewError(store.Invalid, "spec.auth.secretRef.accessKeyIDSecretRef: the value is blank; store the whole value there")},
 		},
 		"Ambient": {
-			reason: "Where it may be used, the operator's identity is that of the SDK's default chain.",
+			reason: "Where it may be used, the operator's identity is that of its environment; the access key goes first, as in the SDK.",
 			want:   want{Region: "env-1", Keys: aws.Credentials{AccessKeyID: "operator", SecretAccessKey: "operator", SessionToken: "operator"}},
 		},
 		"AmbientRegion": {

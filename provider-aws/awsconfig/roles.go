@@ -95,9 +95,9 @@ func (c *Config) assume(spec *v1alpha1.AWSSpec, session string, creds store.Cred
 		client := sts.NewFromConfig(c.AWS)
 		var p aws.CredentialsProvider
 		if i == 0 && spec.Auth != nil && spec.Auth.ServiceAccountRef != nil {
-			p = &webIdentity{client: client, role: s.arn, session: session, account: *spec.Auth.ServiceAccountRef, creds: creds}
+			p = &webIdentity{client: exchanger(client.AssumeRoleWithWebIdentity), role: s.arn, session: session, account: *spec.Auth.ServiceAccountRef, creds: creds}
 		} else {
-			p = stscreds.NewAssumeRoleProvider(client, s.arn, func(o *stscreds.AssumeRoleOptions) {
+			p = stscreds.NewAssumeRoleProvider(assumer(client.AssumeRole), s.arn, func(o *stscreds.AssumeRoleOptions) {
 				o.RoleSessionName, o.Duration = session, sessionDuration
 				if s.options != nil {
 					s.options(o)
@@ -120,4 +120,20 @@ var noSessionName = regexp.MustCompile(`[^\w+=,.@-]+`)
 func sessionName(namespace, name string) string {
 	s := noSessionName.ReplaceAllString(strings.Join([]string{appID, namespace, name}, "@"), "-")
 	return s[:min(len(s), 64)]
+}
+
+// assumer and exchanger hold one function of the client of STS each, so that the linker can leave out the
+// rest.
+type assumer API[sts.AssumeRoleInput, sts.AssumeRoleOutput, sts.Options]
+
+// AssumeRole implements stscreds.AssumeRoleAPIClient.
+func (f assumer) AssumeRole(ctx context.Context, in *sts.AssumeRoleInput, o ...func(*sts.Options)) (*sts.AssumeRoleOutput, error) {
+	return f(ctx, in, o...)
+}
+
+type exchanger API[sts.AssumeRoleWithWebIdentityInput, sts.AssumeRoleWithWebIdentityOutput, sts.Options]
+
+// AssumeRoleWithWebIdentity implements stscreds.AssumeRoleWithWebIdentityAPIClient.
+func (f exchanger) AssumeRoleWithWebIdentity(ctx context.Context, in *sts.AssumeRoleWithWebIdentityInput, o ...func(*sts.Options)) (*sts.AssumeRoleWithWebIdentityOutput, error) {
+	return f(ctx, in, o...)
 }

@@ -4,15 +4,24 @@ import (
 	"context"
 	"testing"
 
+	"github.com/direct-secrets/direct-secrets/common/push/pushtest"
 	"github.com/direct-secrets/direct-secrets/common/store"
 	"github.com/direct-secrets/direct-secrets/common/store/storetest"
 	"github.com/direct-secrets/direct-secrets/provider-aws/awsconfig/awstest"
 	"github.com/direct-secrets/direct-secrets/provider-aws/emulator"
 )
 
-func TestConformance(t *testing.T) {
+func TestConformance(t *testing.T) { storetest.Run(t, harness(t, awstest.Start(t))) }
+
+func TestPushModel(t *testing.T) { pushtest.Model(t, harness(t, awstest.Start(t))) }
+
+func TestPushProperties(t *testing.T) {
 	aws := awstest.Start(t)
-	storetest.Run(t, storetest.Harness{
+	pushtest.Properties(t, harness(t, aws), func(string) int { return aws.Calls("PutParameter") })
+}
+
+func harness(t *testing.T, aws *emulator.Server) storetest.Harness {
+	return storetest.Harness{
 		Connect: func(context.Context) (store.Client, error) { return connectTo(t, aws.URL()) },
 		ConnectDenied: func(context.Context) (store.Client, error) {
 			return connectTo(t, aws.URL(), awstest.WithKey("wrong", "wrong"))
@@ -36,5 +45,5 @@ func TestConformance(t *testing.T) {
 		// AWS changes other settings only with a new version.
 		Metadata: []string{`{"tags":{"team":"one"}}`, `{"tags":{"team":"two"}}`},
 		Without:  map[string]string{"read/binary": "the values of parameters are text"},
-	})
+	}
 }

@@ -454,7 +454,3 @@ func TestWriteErrors(t *testing.T) {
 		})
 	}
 }
-
-func TestPush(t *testing.T) {
-	awstest.RunPush(t, client(t, awstest.Start(t)), targetOf(`{"tier":"Advanced"}`))
-}

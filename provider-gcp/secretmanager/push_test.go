@@ -1,10 +1,6 @@
 package secretmanager
 
 import (
-	"context"
-	"encoding/json"
-	"fmt"
-	"sync"
 	"testing"
 	"time"
 
@@ -14,7 +10,6 @@ import (
 	common "github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/push"
 	"github.com/direct-secrets/direct-secrets/common/push/pushtest"
-	"github.com/direct-secrets/direct-secrets/common/store"
 	"github.com/direct-secrets/direct-secrets/provider-gcp/emulator"
 )
 
@@ -71,41 +66,7 @@ func TestPushCrosses(t *testing.T) {
 	}
 }
 
-// TestPushersShareOneSecret has eight objects push properties to one secret that none of them has made yet,
-// each property once, so that nobody makes good later what was lost.
-func TestPushersShareOneSecret(t *testing.T) {
-	const pushers, each = 8, 50
-	c := client(t, start(t))
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
-	defer cancel()
-	want := map[string]string{}
-	var all sync.WaitGroup
-	for i := range pushers {
-		p := pusher(c, fmt.Sprintf("object-%d", i))
-		var values []push.Value
-		for n := range each {
-			v := push.Value{Property: fmt.Sprintf("p-%d-%d", i, n), Data: fmt.Appendf(nil, "v-%d-%d", i, n)}
-			values, want[v.Property] = append(values, v), string(v.Data)
-		}
-		all.Go(func() {
-			for _, v := range values {
-				if o := p.Apply(ctx, target(""), []push.Value{v}, nil); o.Err != nil {
-					t.Errorf("%s: %v", v.Property, o.Err)
-				}
-			}
-		})
-	}
-	all.Wait()
-	v, err := c.Get(soon(t), store.Ref{Key: "db"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	got := map[string]string{}
-	if err := json.Unmarshal(v.Data, &got); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("properties: -want, +got:\n%s", diff)
-	}
-	t.Logf("%d properties in %s versions", len(want), v.Version)
+func TestPushProperties(t *testing.T) {
+	srv := start(t)
+	pushtest.Properties(t, harness(srv), func(string) int { return srv.Calls(add) })
 }

@@ -1,15 +1,8 @@
 package kv
 
 import (
-	"context"
-	"fmt"
-	"net/http"
-	"sync"
-	"sync/atomic"
+	"strconv"
 	"testing"
-	"time"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/direct-secrets/direct-secrets/common/push"
 	"github.com/direct-secrets/direct-secrets/common/push/pushtest"
@@ -44,41 +37,22 @@ func TestPushAgain(t *testing.T) {
 	}
 }
 
-// Eight objects push to one secret at the same time, as eight workers do: who comes too late is tried again.
-func TestPushersShareOneSecret(t *testing.T) {
-	const pushers, each = 8, 50
-	srv, secrets := writable(t, "secret/*")
-	c := connect(t, appRole(srv.URL), secrets)
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
-	defer cancel()
-	want := M{}
-	var all sync.WaitGroup
-	var late atomic.Int64
-	for i := range pushers {
-		for n := range each {
-			want[fmt.Sprintf("p%d-%d", i, n)] = fmt.Sprint(i, n)
+func TestPushProperties(t *testing.T) {
+	h := harness(t)
+	pushtest.Properties(t, h, func(key string) int {
+		c, err := h.Connect(t.Context())
+		if err != nil {
+			t.Fatal(err)
 		}
-		p := push.Pusher{Kind: "VaultKV", Writer: c, Policies: push.Policies{Mark: fmt.Sprint("pusher-", i), Features: c.Features()}}
-		all.Go(func() {
-			for n := range each {
-				v := push.Value{Property: fmt.Sprintf("p%d-%d", i, n), Data: []byte(fmt.Sprint(i, n))}
-				o := p.Apply(ctx, shopDB, []push.Value{v}, nil)
-				for ; store.ClassOf(o.Err) == store.Conflict && o.Err != nil; late.Add(1) {
-					o = p.Apply(ctx, shopDB, []push.Value{v}, nil)
-				}
-				if o.Err != nil {
-					t.Errorf("%s: %v", v.Property, o.Err)
-				}
-			}
-		})
-	}
-	all.Wait()
-	d := srv.Do(http.MethodGet, "secret/data/shop/db", nil)
-	if diff := cmp.Diff(want, d["data"]); diff != "" {
-		t.Errorf("-want, +got:\n%s", diff)
-	}
-	if v := d["metadata"].(M)["version"]; v != float64(pushers*each) {
-		t.Errorf("%v versions, want one for each of the %d properties", v, pushers*each)
-	}
-	t.Logf("%d were tried again by the caller", late.Load())
+		defer func() { _ = store.Close(c) }() // Nothing depends on its end.
+		v, err := c.Get(t.Context(), store.Ref{Key: key})
+		if err != nil {
+			t.Fatal(err)
+		}
+		n, err := strconv.Atoi(v.Version) // KV v2 counts them.
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	})
 }

@@ -1,8 +1,8 @@
 package v1alpha1
 
 import (
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 )
 
 // PushSecret writes values of a Secret to secret stores.
@@ -173,7 +173,7 @@ type PushData struct {
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:validation:Type=object
 	// +kubebuilder:pruning:PreserveUnknownFields
-	Metadata *apiextensionsv1.JSON `json:"metadata,omitempty"`
+	Metadata *runtime.RawExtension `json:"metadata,omitempty"`
 
 	// ReverseUnicode: _Uxxxx_ in keys of the Secret stands for the character that it encodes.
 	// +optional
@@ -234,7 +234,7 @@ type PushDataTo struct {
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:validation:Type=object
 	// +kubebuilder:pruning:PreserveUnknownFields
-	Metadata *apiextensionsv1.JSON `json:"metadata,omitempty"`
+	Metadata *runtime.RawExtension `json:"metadata,omitempty"`
 
 	// ReverseUnicode: _Uxxxx_ in keys of the Secret stands for the character that it encodes.
 	// +optional

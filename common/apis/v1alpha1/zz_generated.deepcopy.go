@@ -5,7 +5,6 @@
 package v1alpha1
 
 import (
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 )
@@ -489,7 +488,7 @@ func (in *PushData) DeepCopyInto(out *PushData) {
 	out.Match = in.Match
 	if in.Metadata != nil {
 		in, out := &in.Metadata, &out.Metadata
-		*out = new(apiextensionsv1.JSON)
+		*out = new(runtime.RawExtension)
 		(*in).DeepCopyInto(*out)
 	}
 }
@@ -526,7 +525,7 @@ func (in *PushDataTo) DeepCopyInto(out *PushDataTo) {
 	}
 	if in.Metadata != nil {
 		in, out := &in.Metadata, &out.Metadata
-		*out = new(apiextensionsv1.JSON)
+		*out = new(runtime.RawExtension)
 		(*in).DeepCopyInto(*out)
 	}
 }

@@ -19,8 +19,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
-	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
@@ -29,6 +27,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/controller/routing"
@@ -80,18 +79,24 @@ func Setup(mgr manager.Manager, live client.Client, k Kind) error {
 	r := &reconciler{client: live, cache: mgr.GetCache(), kind: k, owner: metav1.OwnerReference{
 		APIVersion: gvk.GroupVersion().String(), Kind: gvk.Kind, Controller: &yes, BlockOwnerDeletion: &no,
 	}}
-	return ctrl.NewControllerManagedBy(mgr).Named(k.Name).
-		For(k.Parent(), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
-		Watches(k.Child(), handler.EnqueueRequestForOwner(mgr.GetScheme(), mgr.GetRESTMapper(), k.Parent()),
-			builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, predicate.LabelChangedPredicate{}, predicate.AnnotationChangedPredicate{}))).
-		WatchesMetadata(routing.NamespaceMetadata(), handler.EnqueueRequestsFromMapFunc(r.everyParent), builder.WithPredicates(predicate.Funcs{
-			UpdateFunc: func(e event.UpdateEvent) bool {
-				return !maps.Equal(e.ObjectOld.GetLabels(), e.ObjectNew.GetLabels())
-			},
-			DeleteFunc: func(event.DeleteEvent) bool { return true },
-		})).
-		WithOptions(controller.Options{RateLimiter: ratelimiter.NewController()}).
-		Complete(r)
+	c, err := controller.New(k.Name, mgr, controller.Options{Reconciler: r, RateLimiter: ratelimiter.NewController()})
+	if err != nil {
+		return errors.Wrap(err, "cannot make the controller")
+	}
+	changed := predicate.Or[client.Object](predicate.GenerationChangedPredicate{}, predicate.LabelChangedPredicate{}, predicate.AnnotationChangedPredicate{})
+	relabelled := predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		return !maps.Equal(e.ObjectOld.GetLabels(), e.ObjectNew.GetLabels())
+	}}
+	for _, s := range []source.Source{
+		source.Kind(mgr.GetCache(), k.Parent(), &handler.EnqueueRequestForObject{}, predicate.GenerationChangedPredicate{}),
+		source.Kind(mgr.GetCache(), k.Child(), handler.EnqueueRequestForOwner(mgr.GetScheme(), mgr.GetRESTMapper(), k.Parent()), changed),
+		source.Kind[client.Object](mgr.GetCache(), routing.NamespaceMetadata(), handler.EnqueueRequestsFromMapFunc(r.everyParent), relabelled),
+	} {
+		if err := c.Watch(s); err != nil {
+			return errors.Wrap(err, "cannot watch")
+		}
+	}
+	return nil
 }
 
 // everyParent has every parent look at the namespaces again.

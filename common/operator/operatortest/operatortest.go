@@ -188,6 +188,8 @@ func (s *Suite) condition(t testing.TB, o client.Object) metav1.Condition {
 		conditions = o.StoreStatus().Conditions
 	case *v1alpha1.ExternalSecret:
 		conditions = o.Status.Conditions
+	case *v1alpha1.PushSecret:
+		conditions = o.Status.Conditions
 	}
 	if c := meta.FindStatusCondition(conditions, v1alpha1.ConditionReady); c != nil {
 		return *c

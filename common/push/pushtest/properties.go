@@ -1,7 +1,6 @@
 package pushtest
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"sync"
@@ -14,8 +13,9 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/store/storetest"
 )
 
-// Properties changes one property of ten, and then all of them at the same time as other writers change
-// theirs. versions says how many versions a secret has.
+// Properties changes one property of ten, which must make one version, and then has many objects push theirs
+// to a secret that none of them has made yet, each property once, so that nobody makes good later what was
+// lost. versions says how many versions were made of a secret.
 func Properties(t *testing.T, h storetest.Harness, versions func(key string) int) {
 	t.Helper()
 	c, err := h.Connect(t.Context())
@@ -27,9 +27,12 @@ func Properties(t *testing.T, h storetest.Harness, versions func(key string) int
 	if err != nil {
 		t.Fatal(err)
 	}
-	key := store.Target{Key: h.Key("push-properties/ten")}
-	defer func() { _ = h.Delete(context.WithoutCancel(t.Context()), key.Key) }() // Nothing depends on its end.
-	apply := func(mark string, values map[string]string) error {
+	spell := h.Key
+	if spell == nil {
+		spell = func(name string) string { return name }
+	}
+	key, raced := store.Target{Key: spell("push-properties/ten")}, store.Target{Key: spell("push-properties/raced")}
+	apply := func(key store.Target, mark string, values map[string]string) error {
 		p := push.Pusher{Kind: "test", Writer: w, Policies: push.Policies{Mark: mark, Features: w.Features()}}
 		var want []push.Value
 		for name, v := range values {
@@ -41,13 +44,13 @@ func Properties(t *testing.T, h storetest.Harness, versions func(key string) int
 	for i := range 10 {
 		all[fmt.Sprint("p", i)] = "first"
 	}
-	if err := apply("00000000-0000-4000-8000-000000000001", all); err != nil {
+	if err := apply(key, "00000000-0000-4000-8000-000000000001", all); err != nil {
 		t.Fatal(err)
 	}
 	before := versions(key.Key)
 	all["p3"] = "second"
 	for range 2 {
-		if err := apply("00000000-0000-4000-8000-000000000001", all); err != nil {
+		if err := apply(key, "00000000-0000-4000-8000-000000000001", all); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -56,36 +59,32 @@ func Properties(t *testing.T, h storetest.Harness, versions func(key string) int
 	}
 	wantObject(t, w, key, all)
 
-	const writers, rounds = 8, 6
+	const writers, rounds = 8, 12
+	all = map[string]string{}
 	var done sync.WaitGroup
-	errs := make(chan error, writers*rounds)
 	for i := range writers {
+		for r := range rounds {
+			all[property(i, r)] = "theirs"
+		}
 		done.Go(func() {
+			mark := fmt.Sprintf("00000000-0000-4000-8000-%012d", i)
 			for r := range rounds {
-				own := map[string]string{fmt.Sprintf("w%d-%d", i, r): "theirs"}
-				// Whoever keeps losing the race tells so, and is called again, as the loop does.
-				err := apply(fmt.Sprintf("00000000-0000-4000-8000-%012d", i), own)
-				for tries := 0; err != nil && store.ClassOf(err) == store.Conflict && tries < 100; tries++ {
-					err = apply(fmt.Sprintf("00000000-0000-4000-8000-%012d", i), own)
+				own := map[string]string{property(i, r): "theirs"}
+				err := apply(raced, mark, own)
+				for err != nil && store.ClassOf(err) == store.Conflict && t.Context().Err() == nil {
+					err = apply(raced, mark, own) // Whoever loses the race says so, and is called again, as the loop does.
 				}
-				errs <- err
+				if err != nil {
+					t.Errorf("%s: %v", property(i, r), err)
+				}
 			}
 		})
 	}
 	done.Wait()
-	close(errs)
-	for err := range errs {
-		if err != nil {
-			t.Errorf("a writer gave up: %v", err)
-		}
-	}
-	for i := range writers {
-		for r := range rounds {
-			all[fmt.Sprintf("w%d-%d", i, r)] = "theirs"
-		}
-	}
-	wantObject(t, w, key, all)
+	wantObject(t, w, raced, all)
 }
+
+func property(writer, round int) string { return fmt.Sprintf("w%d-%d", writer, round) }
 
 func wantObject(t *testing.T, w store.Writer, key store.Target, want map[string]string) {
 	t.Helper()

@@ -1,0 +1,126 @@
+package awsconfig
+
+import (
+	"crypto/x509"
+	"net/http"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/credentials/ec2rolecreds"
+	"github.com/aws/aws-sdk-go-v2/credentials/endpointcreds"
+	"github.com/aws/aws-sdk-go-v2/credentials/stscreds"
+	"github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
+	"github.com/aws/aws-sdk-go-v2/service/sts"
+
+	"github.com/direct-secrets/direct-secrets/common/store"
+)
+
+// The sources of the operator's own identity are those that a pod has, in the SDK's order: an access key in
+// the environment, a web identity (IAM roles for ServiceAccounts), a container endpoint (EKS Pod Identity), and
+// the instance. Profile files are left out: what reads them, with single sign-on and the like, makes the binary
+// larger by more than a megabyte, and a pod has none.
+//
+// https://docs.aws.amazon.com/sdkref/latest/guide/standardized-credentials.html
+
+// profileVariables name what is not read.
+var profileVariables = []string{"AWS_PROFILE", "AWS_DEFAULT_PROFILE", "AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"}
+
+// ecsHost answers for AWS_CONTAINER_CREDENTIALS_RELATIVE_URI, and these hosts may for a full one without TLS.
+const ecsHost = "http://169.254.170.2"
+
+var containerHosts = []string{"169.254.170.2", "169.254.170.23", "fd00:ec2::23"}
+
+// ambient returns the configuration and the identity that the operator's environment gives.
+func ambient(env config.EnvConfig, region string, retryer func() aws.Retryer) (aws.Config, error) {
+	cfg := aws.Config{Region: region, Retryer: retryer, AppID: appID, ConfigSources: []any{env}}
+	if cfg.Region == "" {
+		cfg.Region = env.Region
+	}
+	if cfg.Region == "" {
+		return aws.Config{}, store.NewError(store.Invalid, "spec.region: not set, and the operator's own AWS configuration has none; set it")
+	}
+	switch {
+	case env.Credentials.HasKeys():
+		cfg.Credentials = credentials.StaticCredentialsProvider{Value: env.Credentials}
+	case env.WebIdentityTokenFilePath != "":
+		if env.RoleARN == "" {
+			return aws.Config{}, store.NewError(store.Invalid, "spec.auth: not set, and the operator has AWS_WEB_IDENTITY_TOKEN_FILE without AWS_ROLE_ARN; set both")
+		}
+		cfg.Credentials = stscreds.NewWebIdentityRoleProvider(exchanger(sts.NewFromConfig(cfg).AssumeRoleWithWebIdentity), env.RoleARN,
+			stscreds.IdentityTokenFile(env.WebIdentityTokenFilePath), func(o *stscreds.WebIdentityRoleOptions) { o.RoleSessionName = env.RoleSessionName })
+	case profiled() != "":
+		return aws.Config{}, store.NewError(store.Invalid, "spec.auth: not set, and the operator has %s, but profile files are not read; set spec.auth, or give the operator a web identity or a pod identity", profiled())
+	case env.ContainerCredentialsEndpoint != "" || env.ContainerCredentialsRelativePath != "":
+		endpoint := env.ContainerCredentialsEndpoint
+		if env.ContainerCredentialsRelativePath != "" {
+			endpoint = ecsHost + env.ContainerCredentialsRelativePath
+		}
+		if err := checkContainer(endpoint); err != nil {
+			return aws.Config{}, err
+		}
+		cfg.Credentials = endpointcreds.New(endpoint, func(o *endpointcreds.Options) {
+			o.AuthorizationToken = env.ContainerAuthorizationToken
+			if file := os.Getenv("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"); file != "" {
+				o.AuthorizationTokenProvider = endpointcreds.TokenProviderFunc(func() (string, error) {
+					b, err := os.ReadFile(file) //nolint:gosec // The operator's own environment names it.
+					return string(b), err
+				})
+			}
+		})
+	default:
+		cfg.Credentials = ec2rolecreds.New(func(o *ec2rolecreds.Options) { o.Client = imds.NewFromConfig(cfg) })
+	}
+	return cfg, nil
+}
+
+// profiled returns the variable that names a profile, if there is one.
+func profiled() string {
+	for _, v := range profileVariables {
+		if os.Getenv(v) != "" {
+			return v
+		}
+	}
+	return ""
+}
+
+// checkContainer refuses an endpoint that would show credentials to the network.
+func checkContainer(endpoint string) error {
+	u, err := url.Parse(endpoint)
+	if err == nil && (u.Scheme == "https" || u.Scheme == "http" && (store.Loopback(u.Hostname()) || slices.Contains(containerHosts, u.Hostname()))) {
+		return nil
+	}
+	return store.NewError(store.Invalid, "spec.auth: not set, and the operator's AWS_CONTAINER_CREDENTIALS_FULL_URI is neither https nor an address of the host; correct it")
+}
+
+// trust has a transport believe the certificates of AWS_CA_BUNDLE, and no others.
+func trust(t *http.Transport, env config.EnvConfig) error {
+	if env.CustomCABundle == "" {
+		return nil
+	}
+	pool := x509.NewCertPool()
+	if pem, err := os.ReadFile(env.CustomCABundle); err != nil || !pool.AppendCertsFromPEM(pem) {
+		return store.NewError(store.Invalid, "the operator's AWS_CA_BUNDLE names no readable file with certificates; correct it")
+	}
+	t.TLSClientConfig.RootCAs = pool
+	return nil
+}
+
+// awsEnv reads the AWS_ variables of the operator.
+func awsEnv() (config.EnvConfig, error) {
+	env, err := config.NewEnvConfig()
+	if err != nil {
+		name := "AWS_"
+		for _, kv := range os.Environ() {
+			if k, _, _ := strings.Cut(kv, "="); strings.HasPrefix(k, "AWS_") && strings.Contains(err.Error(), k) {
+				name = k
+			}
+		}
+		return env, store.NewError(store.Invalid, "the operator's environment variable %s cannot be read; mend it", name)
+	}
+	return env, nil
+}
