@@ -4,7 +4,6 @@ package push
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"regexp"
@@ -188,7 +187,7 @@ func whatData(d v1alpha1.PushData, s Source) ([]byte, error) {
 		}
 		object[k] = string(v)
 	}
-	return marshal(object)
+	return render.Marshal(object)
 }
 
 // wants collects what is wanted, and the first thing that is wrong.
@@ -265,12 +264,4 @@ func (w *wants) many(field string, match *regexp.Regexp, d v1alpha1.PushDataTo, 
 			w.add(field, kv.Key, Value{Data: kv.Value, Source: s.Name}, raw(d.Metadata))
 		}
 	}
-}
-
-func marshal(v any) ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	err := e.Encode(v)
-	return bytes.TrimSpace(b.Bytes()), err
 }

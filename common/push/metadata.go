@@ -6,6 +6,8 @@ import (
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/direct-secrets/direct-secrets/common/render"
 )
 
 // maxMetadata bounds the metadata of one remote secret, in bytes.
@@ -36,7 +38,7 @@ func raw(m *runtime.RawExtension) []byte {
 	if d.Decode(&v) != nil {
 		return m.Raw
 	}
-	out, err := marshal(v)
+	out, err := render.Marshal(v)
 	if err != nil {
 		return m.Raw
 	}

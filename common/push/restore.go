@@ -9,6 +9,7 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/render"
 	"github.com/direct-secrets/direct-secrets/common/store"
 )
 
@@ -115,7 +116,7 @@ func merged(base, ours, theirs []byte, hadSeen bool) []byte {
 	if !changed {
 		return ours
 	}
-	out, err := marshal(have)
+	out, err := render.Marshal(have)
 	if err != nil {
 		return theirs
 	}

@@ -324,7 +324,7 @@ func (r *renderer) read(f field, ref *v1alpha1.StoreRef, rr v1alpha1.RemoteRef) 
 			return nil, store.NewError(store.Invalid, "%s: metadataPolicy is Fetch, and the provider tells no metadata; remove it", f)
 		}
 		var err error
-		if data, err = marshal(a.Value.Metadata); err != nil {
+		if data, err = Marshal(a.Value.Metadata); err != nil {
 			return nil, store.NewError(store.Invalid, "%s: the metadata cannot be written as JSON", f)
 		}
 	}

@@ -230,7 +230,7 @@ func into(kvs []KeyValue, key string, members map[string]json.RawMessage, at str
 	if size > maxEntry {
 		return nil, store.NewError(store.Invalid, "%s.into: with the merged object the values of the entry are %d bytes, and at most %d are served; merge fewer or smaller secrets", at, size, maxEntry)
 	}
-	object, err := marshal(members)
+	object, err := Marshal(members)
 	if err != nil {
 		return nil, store.NewError(store.Invalid, "%s: the merged object cannot be written as JSON", at)
 	}
@@ -245,8 +245,8 @@ func valueBytes(kvs []KeyValue) int {
 	return n
 }
 
-// marshal returns JSON in which <, > and & stand as they are.
-func marshal(v any) ([]byte, error) {
+// Marshal returns JSON in which <, > and & stand as they are.
+func Marshal(v any) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
