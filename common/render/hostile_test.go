@@ -167,9 +167,16 @@ func TestHostile(t *testing.T) {
 				read.Data[k] = []byte(v)
 			}
 			es := external(func(s *v1alpha1.ExternalSecretSpec) { s.Target.Template = &tc.template })
-			start := spent(t)
-			_, err := Shape(es, Plan{Target: "db"}, read, nil)
-			took := spent(t) - start
+			var err error
+			took := maxSpent + 1
+			for range 3 { // Whoever shares the processor makes it slower, and nobody faster.
+				if took <= maxSpent {
+					break
+				}
+				start := spent(t)
+				_, err = Shape(es, Plan{Target: "db"}, read, nil)
+				took = min(took, spent(t)-start)
+			}
 			if tc.class == "" && err != nil {
 				t.Errorf("\n%s\nShape(): %v", tc.reason, err)
 			}
