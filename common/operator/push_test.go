@@ -467,6 +467,32 @@ func TestPushHeldByStore(t *testing.T) {
 	})
 }
 
+// TestPushDeletedMeanwhile deletes an object while the secret is being created for it: that goes, too.
+func TestPushDeletedMeanwhile(t *testing.T) {
+	e := newEnv(t)
+	e.source("source", map[string]string{"password": "one"})
+	release := e.backend.Inject(fake.Fault{Call: fake.CallCreate, Hang: true})
+	ps := e.pushSecret("db", pushDeletes)
+	e.create(ps)
+	if err := e.backend.Wait(e.ctx, 1, fake.CallCreate); err != nil {
+		t.Fatal(err)
+	}
+	if err := api.Delete(e.ctx, ps); err != nil {
+		t.Fatal(err)
+	}
+	e.eventually(func() string {
+		if e.getPush("db").DeletionTimestamp == nil {
+			return "it is not being deleted"
+		}
+		return ""
+	})
+	release()
+	e.wantPushGone("db")
+	if v := remote(e.backend, "db"); v != "" {
+		t.Errorf("the remote secret is %q, and nobody knows of it any more", v)
+	}
+}
+
 // TestPushRestart has an operator start over objects that are in step: it reads no Secret's values and
 // calls no store but to validate it.
 func TestPushRestart(t *testing.T) {

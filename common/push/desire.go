@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/pattern"
@@ -25,8 +26,9 @@ const DefaultRefreshInterval = time.Hour
 
 const reverseUnicode = "ReverseUnicode"
 
-// maxRemotes bounds the remote secrets of one object in one store: its status lists them all.
-const maxRemotes = 2000
+// Bounds of what one object pushes to one store, since its status lists all of it: how many remote secrets and
+// properties, and the bytes of their names.
+const maxEntries, maxNames = 2000, 128 << 10
 
 // A Plan is a spec that was checked.
 type Plan struct {
@@ -56,9 +58,15 @@ func NewPlan(spec *v1alpha1.PushSecretSpec) (*Plan, error) {
 	case len(spec.Data)+len(spec.DataTo) == 0:
 		return nil, errors.New("spec: nothing to push; add an entry to data or dataTo")
 	}
+	if _, err := metav1.LabelSelectorAsSelector(spec.Selector.Secret.Selector); err != nil {
+		return nil, errors.New("spec.selector.secret.selector: it is no label selector; correct its keys, operators and values")
+	}
 	for i, r := range spec.StoreRefs {
 		if r.Kind == "" || (r.Name == "") == (r.LabelSelector == nil) {
 			return nil, errors.Errorf("spec.storeRefs[%d]: set kind, and either name or labelSelector", i)
+		}
+		if _, err := metav1.LabelSelectorAsSelector(r.LabelSelector); err != nil {
+			return nil, errors.Errorf("spec.storeRefs[%d].labelSelector: it is no label selector; correct its keys, operators and values", i)
 		}
 	}
 	for i, d := range spec.Data {
@@ -145,8 +153,8 @@ func (p *Plan) Desire(ref v1alpha1.StoreRef, sources []Source) ([]Remote, error)
 			w.many(fmt.Sprintf("spec.dataTo[%d]", i), p.match[i], d, s)
 		}
 	}
-	if w.err == nil && len(w.remotes) > maxRemotes {
-		w.err = store.NewError(store.Invalid, "spec: %d remote secrets, and at most %d are served; split the object", len(w.remotes), maxRemotes)
+	if w.entries > maxEntries || w.names > maxNames {
+		w.fail("spec: %d remote secrets and properties with %d bytes of names, and at most %d with %d are served; split the object", w.entries, w.names, maxEntries, maxNames)
 	}
 	if w.err != nil {
 		return nil, w.err
@@ -194,7 +202,9 @@ func whatData(d v1alpha1.PushData, s Source) ([]byte, error) {
 type wants struct {
 	remotes  map[string]*Remote
 	metadata map[string]string // the field that gave a key its metadata
-	err      error
+	// entries and names count what the status will list.
+	entries, names int
+	err            error
 }
 
 func (w *wants) fail(format string, args ...any) {
@@ -205,6 +215,7 @@ func (w *wants) fail(format string, args ...any) {
 
 func (w *wants) add(field, key string, v Value, metadata []byte) {
 	v.field = field
+	w.entries, w.names = w.entries+1, w.names+len(key)+len(v.Property)
 	r := w.remotes[key]
 	if r == nil {
 		r = &Remote{Target: store.Target{Key: key}}

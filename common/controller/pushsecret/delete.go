@@ -61,6 +61,8 @@ func (p *pass) finalize(ctx context.Context) error {
 	switch release, err := p.mayRelease(ctx, gone); {
 	case err != nil:
 		return err
+	case p.obj.running():
+		// What a push creates that is under way has to be removed as well. Its end brings the object back.
 	case len(stays) == 0:
 		return p.setFinalizer(ctx, false)
 	case release:

@@ -25,12 +25,38 @@ type object struct {
 	told int
 	// stores by what their status calls them.
 	stores map[storeID]*storeState
-	// wrote are the entries of the status as they were written last, which the cache may not show yet.
-	written bool
+	// entries are those of the status as this process knows them, which the cache may not show yet; nil as
+	// long as the cache is all there is. unwritten is true if they have yet to be written.
+	entries   map[storeID]v1alpha1.PushStoreStatus
+	unwritten bool
+	// ready are the conditions of the object as they were written last.
+	ready []metav1.Condition
 	// abandoned is true once it was told that another module holds the object. Only passes touch it.
 	abandoned bool
-	wrote     map[storeID]v1alpha1.PushStoreStatus
-	ready     []metav1.Condition
+}
+
+// keep remembers an entry of the status. known are all that were known before, for the first time.
+func (o *object) keep(known []v1alpha1.PushStoreStatus, entry v1alpha1.PushStoreStatus) {
+	if o.entries == nil {
+		o.entries = map[storeID]v1alpha1.PushStoreStatus{}
+		for _, s := range known {
+			o.entries[idOf(s)] = s
+		}
+	}
+	o.entries[idOf(entry)] = *entry.DeepCopy()
+	o.unwritten = true
+}
+
+// running reports whether anything is being pushed, or has been and was not looked at yet.
+func (o *object) running() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, s := range o.stores {
+		if s.running || s.result != nil {
+			return true
+		}
+	}
+	return false
 }
 
 // storeState is what is remembered of one store.
@@ -85,7 +111,7 @@ func (r *Reconciler) object(key types.NamespacedName, uid types.UID) *object {
 	defer r.mu.Unlock()
 	o := r.objects[key]
 	if o == nil || o.uid != uid {
-		o = &object{uid: uid, stores: map[storeID]*storeState{}, wrote: map[storeID]v1alpha1.PushStoreStatus{}}
+		o = &object{uid: uid, stores: map[storeID]*storeState{}}
 		r.objects[key] = o
 	}
 	return o

@@ -3,6 +3,7 @@ package pushsecret
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -140,8 +141,10 @@ func (p *pass) setFinalizer(ctx context.Context, on bool) error {
 	return errors.Wrap(client.IgnoreNotFound(err), "cannot write the finalizer")
 }
 
-// fold takes in what has come of the pushes that have ended.
+// fold takes in what has come of the pushes that have ended. It is kept from then on, also if it cannot be
+// written: what was created must not be forgotten.
 func (p *pass) fold(dests []destination) {
+	known := p.known()
 	p.obj.mu.Lock()
 	defer p.obj.mu.Unlock()
 	for i := range dests {
@@ -152,28 +155,33 @@ func (p *pass) fold(dests []destination) {
 		}
 		res := s.result
 		s.result = nil
-		d.status.Entries = res.entries
-		for _, e := range res.left {
-			p.tell("LeftBehind", "%s: %s stays, because somebody else has changed it since this object created it", d.name(), place(e.RemoteKey, e.Property))
-		}
-		if s.broken = res.err != nil && store.ClassOf(res.err) == store.Invalid; res.err != nil {
-			s.failures++
-			s.until = p.now.Add(max(backoff(s.failures, p.opts.Random()), store.RetryAfter(res.err)))
-			d.conclude(failure(d.name(), res.err), p.ps.Generation)
-			if store.ClassOf(res.err) == store.Denied {
-				p.opts.Suspect(d.route.Kind, d.key(p.ps.Namespace))
-			}
-			continue
-		}
-		s.failures, s.until, s.next = 0, time.Time{}, time.Time{}
-		if p.plan != nil && p.plan.Interval > 0 {
-			s.next = res.at.Add(policy.Jitter(p.plan.Interval, p.opts.Random()))
-		}
-		before := d.status.DeepCopy()
-		d.status.ObservedGeneration, d.status.ObservedRefreshRequest, d.status.ObservedSource = res.generation, res.request, res.source
-		d.conclude(success(res), p.ps.Generation)
-		refreshed(&d.status, before, res, s.next)
+		p.foldOne(d, s, res)
+		p.obj.keep(known, d.status)
 	}
+}
+
+func (p *pass) foldOne(d *destination, s *storeState, res *result) {
+	d.status.Entries = res.entries
+	for _, e := range res.left {
+		p.tell("LeftBehind", "%s: %s stays, because somebody else has changed it since this object created it", d.name(), place(e.RemoteKey, e.Property))
+	}
+	if s.broken = res.err != nil && store.ClassOf(res.err) == store.Invalid; res.err != nil {
+		s.failures++
+		s.until = p.now.Add(max(backoff(s.failures, p.opts.Random()), store.RetryAfter(res.err)))
+		d.conclude(failure(d.name(), res.err), p.ps.Generation)
+		if store.ClassOf(res.err) == store.Denied {
+			p.opts.Suspect(d.route.Kind, d.key(p.ps.Namespace))
+		}
+		return
+	}
+	s.failures, s.until, s.next = 0, time.Time{}, time.Time{}
+	if p.plan != nil && p.plan.Interval > 0 {
+		s.next = res.at.Add(policy.Jitter(p.plan.Interval, p.opts.Random()))
+	}
+	before := d.status.DeepCopy()
+	d.status.ObservedGeneration, d.status.ObservedRefreshRequest, d.status.ObservedSource = res.generation, res.request, res.source
+	d.conclude(success(res), p.ps.Generation)
+	refreshed(&d.status, before, res, s.next)
 }
 
 func backoff(failures int, random float64) time.Duration {
@@ -268,16 +276,17 @@ func (p *pass) known() []v1alpha1.PushStoreStatus {
 	return out
 }
 
-// latest returns all entries of the status: those of this module as they were written last, which the
-// cache may not show yet.
+// latest returns all entries of the status: those of this module as this process knows them, which the cache
+// may not show yet.
 func (p *pass) latest() []v1alpha1.PushStoreStatus {
 	p.obj.mu.Lock()
 	defer p.obj.mu.Unlock()
 	out := p.foreign(p.ps)
-	if p.obj.written {
-		for _, s := range p.obj.wrote {
+	if p.obj.entries != nil {
+		for _, s := range p.obj.entries {
 			out = append(out, *s.DeepCopy())
 		}
+		slices.SortFunc(out, byID)
 		return out
 	}
 	for _, s := range p.ps.Status.Stores {

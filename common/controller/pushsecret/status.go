@@ -127,7 +127,9 @@ func (p *pass) conclude(ctx context.Context, of *verdict) error {
 	if len(p.stores) > 0 {
 		status["stores"] = p.stores
 	}
-	changed := !equality.Semantic.DeepEqual(known, p.stores)
+	p.obj.mu.Lock()
+	changed := p.obj.unwritten || !equality.Semantic.DeepEqual(known, p.stores)
+	p.obj.mu.Unlock()
 	conditions := slices.Clone(p.ps.Status.Conditions)
 	if p.leads(p.ps) {
 		if of == nil {
@@ -146,9 +148,9 @@ func (p *pass) conclude(ctx context.Context, of *verdict) error {
 	}
 	p.obj.mu.Lock()
 	defer p.obj.mu.Unlock()
-	p.obj.written, p.obj.wrote = true, map[storeID]v1alpha1.PushStoreStatus{}
+	p.obj.unwritten, p.obj.entries = false, map[storeID]v1alpha1.PushStoreStatus{}
 	for _, s := range p.stores {
-		p.obj.wrote[idOf(s)] = *s.DeepCopy()
+		p.obj.entries[idOf(s)] = *s.DeepCopy()
 	}
 	if p.leads(p.ps) {
 		p.announce(conditions)

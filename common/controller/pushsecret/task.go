@@ -110,6 +110,7 @@ func (p *pass) takenOut(d *destination, e v1alpha1.PushEntryStatus, sources []pu
 func (p *pass) launch(ctx context.Context, d *destination, jobs []job, a attempt) {
 	lane := d.lane(p.ps.Namespace)
 	if !p.lanes.enter(lane, p.key) {
+		p.again(holdInterval) // Whose turn it is may be gone by then, and nobody else be named.
 		return
 	}
 	p.obj.mu.Lock()
