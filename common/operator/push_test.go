@@ -481,8 +481,8 @@ func TestPushDeletedMeanwhile(t *testing.T) {
 		t.Fatal(err)
 	}
 	e.eventually(func() string {
-		if e.getPush("db").DeletionTimestamp == nil {
-			return "it is not being deleted"
+		if c := meta.FindStatusCondition(e.getPush("db").Status.Conditions, v1alpha1.ConditionReady); c == nil || !strings.Contains(c.Message, "being deleted") {
+			return fmt.Sprintf("its end was not looked at: %+v", c)
 		}
 		return ""
 	})

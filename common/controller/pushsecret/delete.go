@@ -62,7 +62,8 @@ func (p *pass) finalize(ctx context.Context) error {
 	case err != nil:
 		return err
 	case p.obj.running():
-		// What a push creates that is under way has to be removed as well. Its end brings the object back.
+		// What it creates has to be removed as well. Its end brings the object back.
+		stays = append(stays, "what is being pushed")
 	case len(stays) == 0:
 		return p.setFinalizer(ctx, false)
 	case release:
