@@ -81,6 +81,11 @@ func TestRefreshPolicy(t *testing.T) {
 					}
 				}
 				e.wantReady("db", v1alpha1.ReasonSecretSynced)
+				// The Secret comes before the status, which is what a restart goes by.
+				e.eventually(func() string {
+					es := e.get("db")
+					return cmp.Diff(es.Annotations[v1alpha1.RefreshRequestAnnotation], es.Status.ObservedRefreshRequest)
+				})
 			}
 			follows("nothing", false, func() {})
 			follows("a label", tc.onChange, func() {
