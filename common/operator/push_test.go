@@ -467,6 +467,138 @@ func TestPushHeldByStore(t *testing.T) {
 	})
 }
 
+// TestPushRandomTemplate shapes what is pushed by a template that yields another value each time: one is
+// pushed, until the Secret or the spec changes.
+func TestPushRandomTemplate(t *testing.T) {
+	e := newEnv(t)
+	e.source("source", map[string]string{"user": "bob"})
+	e.create(e.pushSecret("db", func(ps *v1alpha1.PushSecret) {
+		ps.Spec.Template = &v1alpha1.Template{Data: map[string]string{"password": `{{ .user }}-{{ randAlphaNum 12 }}`}}
+		ps.Spec.Data = []v1alpha1.PushData{pushData("password", "whole", ""), pushData("password", "object", "p")}
+	}))
+	e.wantPushed("db", v1alpha1.ReasonSecretSynced)
+	for round := range 3 {
+		update(e, e.getPush("db"), func(ps *v1alpha1.PushSecret) {
+			ps.Annotations = map[string]string{v1alpha1.RefreshRequestAnnotation: fmt.Sprint(round)}
+		})
+		e.eventually(func() string {
+			return cmp.Diff(fmt.Sprint(round), e.getPush("db").Status.Stores[0].ObservedRefreshRequest)
+		})
+	}
+	for _, key := range []string{"whole", "object"} {
+		if v := e.backend.Versions(key); len(v) != 1 {
+			t.Errorf("%s has versions %v, and nothing changed", key, v)
+		}
+	}
+	e.source("source", map[string]string{"user": "eve"})
+	e.eventually(func() string {
+		if v := remote(e.backend, "whole"); !strings.HasPrefix(v, "eve-") {
+			return "the store holds " + v
+		}
+		return ""
+	})
+}
+
+// TestPushOneKeyFails has one of several remote secrets fail for good: the others are written, and the
+// condition names the one.
+func TestPushOneKeyFails(t *testing.T) {
+	e := newEnv(t)
+	e.source("source", map[string]string{"password": "one"})
+	defer e.backend.Inject(fake.Fault{Call: fake.CallCreate, Key: "b", Err: store.NewError(store.Unavailable, "no such region")})()
+	e.create(e.pushSecret("db", func(ps *v1alpha1.PushSecret) {
+		ps.Spec.Data = nil
+		for _, key := range []string{"a", "b", "c", "d"} {
+			ps.Spec.Data = append(ps.Spec.Data, pushData("password", key, ""))
+		}
+	}))
+	for _, key := range []string{"a", "c", "d"} {
+		e.wantRemote(e.backend, key, "one")
+	}
+	if m := e.wantPushed("db", v1alpha1.ReasonSecretSyncedError); !strings.HasPrefix(m, `Unavailable: FakeStore "store": "b": `) {
+		t.Errorf("Ready says %q", m)
+	}
+}
+
+// TestPushNewGeneration has a changed spec wait for its store: what is known of the spec before it is no
+// longer Ready.
+func TestPushNewGeneration(t *testing.T) {
+	e := newEnv(t)
+	e.source("source", map[string]string{"password": "one"})
+	e.create(e.pushSecret("db"))
+	e.wantPushed("db", v1alpha1.ReasonSecretSynced)
+	release := e.backend.Inject(fake.Fault{Call: fake.CallObserve, Hang: true})
+	ps := update(e, e.getPush("db"), func(ps *v1alpha1.PushSecret) { ps.Spec.Data[0] = pushData("password", "other", "") })
+	e.eventually(func() string {
+		c := meta.FindStatusCondition(e.getPush("db").Status.Conditions, v1alpha1.ConditionReady)
+		if c.ObservedGeneration != ps.Generation {
+			return "the new spec was not looked at"
+		}
+		if c.Status == metav1.ConditionTrue {
+			t.Fatalf("Ready is True for a spec that was not pushed: %s", c.Message)
+		}
+		return ""
+	})
+	release()
+	e.wantPushed("db", v1alpha1.ReasonSecretSynced)
+}
+
+// TestPushStoreMoves changes where a store is: what is in step is pushed there.
+func TestPushStoreMoves(t *testing.T) {
+	e := newEnv(t)
+	elsewhere := e.server.Backend("elsewhere")
+	e.source("source", map[string]string{"password": "one"})
+	e.create(e.pushSecret("db"))
+	e.wantPushed("db", v1alpha1.ReasonSecretSynced)
+	update(e, e.store("store", "main"), func(s *fakev1.FakeStore) { s.Spec.Backend = "elsewhere" })
+	e.wantRemote(elsewhere, "db", "one")
+}
+
+// TestPushSuspendedGoes deletes an object that is suspended: nothing is touched, and it goes.
+func TestPushSuspendedGoes(t *testing.T) {
+	e := newEnv(t)
+	e.source("source", map[string]string{"password": "one"})
+	e.create(e.pushSecret("db", pushDeletes))
+	e.wantPushed("db", v1alpha1.ReasonSecretSynced)
+	ps := update(e, e.getPush("db"), func(ps *v1alpha1.PushSecret) { ps.Spec.Suspend = true })
+	e.wantPushed("db", v1alpha1.ReasonSuspended)
+	if err := api.Delete(e.ctx, ps); err != nil {
+		t.Fatal(err)
+	}
+	e.wantPushGone("db")
+	if v := remote(e.backend, "db"); v != "one" {
+		t.Errorf("the remote secret is %q, want it left alone", v)
+	}
+}
+
+// TestPushSourceLosesKeys takes a key out of a Secret of which all keys are pushed. What was pushed of it stays,
+// also when the spec changes later, and goes with the object.
+func TestPushSourceLosesKeys(t *testing.T) {
+	e := newEnv(t)
+	e.source("source", map[string]string{"a": "1", "b": "2"})
+	e.create(e.pushSecret("db", pushDeletes, func(ps *v1alpha1.PushSecret) {
+		ps.Spec.Data, ps.Spec.DataTo = nil, []v1alpha1.PushDataTo{{}}
+	}))
+	e.wantRemote(e.backend, "b", "2")
+	e.wantPushed("db", v1alpha1.ReasonSecretSynced)
+	e.source("source", map[string]string{"a": "3"})
+	e.wantRemote(e.backend, "a", "3")
+	ps := update(e, e.getPush("db"), func(ps *v1alpha1.PushSecret) { ps.Spec.RefreshInterval = "2h" })
+	e.eventually(func() string {
+		if s := e.getPush("db").Status.Stores[0]; s.ObservedGeneration != ps.Generation {
+			return "the spec was not looked at"
+		}
+		return ""
+	})
+	if v := remote(e.backend, "b"); v != "2" {
+		t.Errorf("what was pushed of a key that the Secret lost is now %q", v)
+	}
+	if err := api.Delete(e.ctx, ps); err != nil {
+		t.Fatal(err)
+	}
+	e.wantPushGone("db")
+	e.wantRemote(e.backend, "b", "")
+}
+
 // TestPushDeletedMeanwhile deletes an object while the secret is being created for it: that goes, too.
 func TestPushDeletedMeanwhile(t *testing.T) {
 	e := newEnv(t)

@@ -16,6 +16,9 @@ type Policies struct {
 	Deletes bool
 	// Mark names the object at the provider.
 	Mark string
+	// Settled is true if nothing that the values are made from has changed since the store was in step. Then
+	// a template that yields another value each time is no reason to write one.
+	Settled bool
 	store.Features
 }
 
@@ -195,7 +198,7 @@ func (d *decider) value(v Value) {
 	case v.Err != nil:
 		d.fail(v, v.Err)
 		return
-	case d.Seen.Data != nil && bytes.Equal(d.Seen.Data, v.Data):
+	case d.Seen.Data != nil && (bytes.Equal(d.Seen.Data, v.Data) || d.settled(e)):
 		d.done("", d.mine())
 		d.metadata()
 		return
@@ -216,6 +219,11 @@ func (d *decider) value(v Value) {
 }
 
 var errForeign = store.NewError(store.Conflict, "somebody else has changed it since this object wrote it, and spec.adoptionPolicy is Refuse; restore it, or set Adopt to overwrite it")
+
+// settled reports whether a value is the one that was pushed last, and none other is wanted since.
+func (d *decider) settled(e v1alpha1.PushEntryStatus) bool {
+	return d.Settled && e.Version != "" && e.Version == d.Seen.Version && e.ID == d.Seen.ID
+}
 
 // refuses says why a secret that exists must not be touched.
 func (d *decider) refuses() error {
@@ -279,7 +287,7 @@ func (d *decider) property(doc document, v Value) document {
 	e := d.entry(v.Property)
 	current, exists := doc.has(v.Property)
 	switch {
-	case exists && bytes.Equal(current, v.Data):
+	case exists && (bytes.Equal(current, v.Data) || d.settled(e)):
 		d.done(v.Property, e.Created)
 		return doc
 	case exists && d.Update == v1alpha1.UpdateIfNotExists:

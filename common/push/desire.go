@@ -186,12 +186,16 @@ func whatData(d v1alpha1.PushData, s Source) ([]byte, error) {
 		return v, nil
 	}
 	object := make(map[string]string, len(s.Data))
-	for k, v := range s.Data {
+	for _, k := range slices.Sorted(maps.Keys(s.Data)) {
+		v := s.Data[k]
 		if !utf8.Valid(v) {
 			return nil, store.NewError(store.Invalid, "key %q of Secret %q is not text, and JSON holds text only; set match.secretKey to push keys one by one", k, s.Name)
 		}
 		if d.ConversionStrategy == reverseUnicode {
 			k = render.RevertKey(k)
+		}
+		if _, twice := object[k]; twice {
+			return nil, store.NewError(store.Invalid, "two keys of Secret %q become %q; rename one of them", s.Name, k)
 		}
 		object[k] = string(v)
 	}

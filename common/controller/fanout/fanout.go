@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/ratelimiter"
@@ -151,7 +152,11 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		failed = errors.Join(failed, r.withdraw(ctx, parent, want, namespaces))
 	}
 	r.conclude(next, parent.GetGeneration(), invalid)
-	return reconcile.Result{}, errors.Join(failed, r.patch(ctx, parent, want.Status, next))
+	var res reconcile.Result
+	if len(next.FailedNamespaces) > 0 {
+		res.RequeueAfter = time.Minute // That what is in the way is gone comes as no event.
+	}
+	return res, errors.Join(failed, r.patch(ctx, parent, want.Status, next))
 }
 
 // namespaces returns those that a parent chooses, in order, or what is wrong with its choice.
@@ -203,8 +208,11 @@ func (r *reconciler) provision(ctx context.Context, parent client.Object, want W
 		child.SetOwnerReferences([]metav1.OwnerReference{ref})
 		r.shape(child, want)
 		err = r.client.Create(ctx, child)
-		if kerrors.HasStatusCause(err, "NamespaceTerminating") {
+		switch {
+		case kerrors.HasStatusCause(err, "NamespaceTerminating"):
 			return "the namespace terminates", nil
+		case kerrors.IsAlreadyExists(err):
+			return r.provision(ctx, parent, want, namespace) // Another module was faster.
 		}
 		return "", errors.Wrapf(err, "cannot make %s %s", r.kind.ChildKind, key)
 	case err != nil:

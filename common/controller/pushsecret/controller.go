@@ -2,6 +2,8 @@ package pushsecret
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -268,14 +270,23 @@ func (r *Reconciler) foreign(ps *v1alpha1.PushSecret) []v1alpha1.PushStoreStatus
 	return slices.DeleteFunc(slices.Clone(ps.Status.Stores), r.ours)
 }
 
-// finalizer keeps an object until this module has removed what it created.
-func (r *Reconciler) finalizer() string { return r.opts.Module + finalizerSuffix }
+// finalizer keeps an object until this module has removed what it created. Each class has its own.
+func (r *Reconciler) finalizer() string { return r.opts.Module + finalizerName + r.class() }
 
-const finalizerSuffix = "/pushsecret"
+const finalizerName = "/pushsecret"
+
+// class tells operators of one module apart that serve stores of different classes.
+func (r *Reconciler) class() string {
+	if r.opts.ControllerClass == "" {
+		return ""
+	}
+	sum := sha256.Sum256([]byte(r.opts.ControllerClass))
+	return "-" + hex.EncodeToString(sum[:4])
+}
 
 // others returns the finalizers of other modules.
 func (r *Reconciler) others(ps *v1alpha1.PushSecret) []string {
 	return slices.DeleteFunc(slices.Clone(ps.Finalizers), func(f string) bool {
-		return f == r.finalizer() || !strings.HasSuffix(f, "."+v1alpha1.Group+finalizerSuffix)
+		return f == r.finalizer() || !strings.Contains(f, "."+v1alpha1.Group+finalizerName)
 	})
 }

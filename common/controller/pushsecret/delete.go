@@ -36,11 +36,13 @@ func (p *pass) finalize(ctx context.Context) error {
 	p.fold(dests)
 	p.obj.mu.Lock()
 	for i := range dests {
-		dests[i].broken = dests[i].broken || p.obj.store(idOf(dests[i].status)).broken
+		s := p.obj.store(idOf(dests[i].status))
+		dests[i].broken = dests[i].broken || s.broken
+		dests[i].failing = dests[i].refusal != nil || s.failures > 0 && s.attempt.request == removal
 	}
 	p.obj.mu.Unlock()
 	var stays []string
-	gone := false
+	gone, failing := false, false
 	for i := range dests {
 		d := &dests[i]
 		d.status.Entries = slices.DeleteFunc(d.status.Entries, func(e v1alpha1.PushEntryStatus) bool { return !e.Created })
@@ -51,16 +53,21 @@ func (p *pass) finalize(ctx context.Context) error {
 			stays = append(stays, d.name()+" "+place(e.RemoteKey, e.Property))
 		}
 		if len(d.status.Entries) > 0 {
-			gone = gone || d.store == nil || d.broken
+			gone, failing = gone || d.store == nil || d.broken, failing || d.failing
 			if d.refusal != nil {
 				d.conclude(*d.refusal, p.ps.Generation)
 			}
 		}
 		p.stores = append(p.stores, d.status)
 	}
-	switch release, err := p.mayRelease(ctx, gone); {
+	release, err := p.mayRelease(ctx, gone, failing)
+	switch {
 	case err != nil:
 		return err
+	case p.ps.Spec.Suspend:
+		release = true // Nothing is touched, also now.
+	}
+	switch {
 	case p.obj.running():
 		// What it creates has to be removed as well. Its end brings the object back.
 		stays = append(stays, "what is being pushed")
@@ -94,7 +101,7 @@ func (p *pass) abandoned() {
 	}
 	p.obj.abandoned = true
 	for _, f := range others {
-		module := strings.TrimSuffix(f, finalizerSuffix)
+		module, _, _ := strings.Cut(f, "/")
 		p.tell("Held", "held for ten minutes by the module of %s, which may not run; run it, or let go and leave behind what it created: "+
 			"kubectl patch pushsecret -n %s %s --type=json -p '[{\"op\":\"test\",\"path\":\"/metadata/finalizers/%d\",\"value\":%q},{\"op\":\"remove\",\"path\":\"/metadata/finalizers/%d\"}]'",
 			module, p.ps.Namespace, p.ps.Name, slices.Index(p.ps.Finalizers, f), f, slices.Index(p.ps.Finalizers, f))
@@ -106,10 +113,23 @@ const holdInterval = 15 * time.Second
 
 var deleted = verdict{"True", v1alpha1.ReasonSecretDeleted, "what was created is removed"}
 
-// remaining returns the stores in which something was created for the object.
+// removal is the request of an attempt that removes what was created.
+const removal = "delete"
+
+// remaining returns the stores in which something was created for the object, or is being created. What is
+// under way at a store that cannot be looked at any more is left.
 func (p *pass) remaining(ctx context.Context) ([]destination, error) {
+	stores := p.known()
+	p.obj.mu.Lock()
+	for id, s := range p.obj.stores {
+		if (s.running || s.result != nil) && !slices.ContainsFunc(stores, func(s v1alpha1.PushStoreStatus) bool { return idOf(s) == id }) {
+			stores = append(stores, v1alpha1.PushStoreStatus{APIVersion: id.apiVersion, Kind: id.kind, Name: id.name})
+		}
+	}
+	p.obj.mu.Unlock()
+	slices.SortFunc(stores, byID)
 	var dests []destination
-	for _, s := range p.known() {
+	for _, s := range stores {
 		k, ok := p.routes.Serves(&v1alpha1.StoreRef{APIVersion: s.APIVersion, Kind: s.Kind, Name: s.Name})
 		if !ok {
 			continue
@@ -120,14 +140,18 @@ func (p *pass) remaining(ctx context.Context) ([]destination, error) {
 		}
 		if d != nil {
 			dests = append(dests, *d)
+			continue
 		}
+		p.obj.mu.Lock()
+		delete(p.obj.stores, idOf(s)) // An operator of another class serves it by now.
+		p.obj.mu.Unlock()
 	}
 	return dests, nil
 }
 
 // remove has all that was created in a store removed from it.
 func (p *pass) remove(ctx context.Context, d *destination) {
-	a := attempt{generation: p.ps.Generation, request: "delete"}
+	a := attempt{generation: p.ps.Generation, request: removal}
 	p.obj.mu.Lock()
 	s := p.obj.store(idOf(d.status))
 	if a != s.attempt {
@@ -144,6 +168,12 @@ func (p *pass) remove(ctx context.Context, d *destination) {
 	}
 	var jobs []job
 	for _, e := range d.status.Entries {
+		if d.grant != nil {
+			if err := d.grant.Writes(e.RemoteKey); err != nil {
+				d.conclude(failure(d.name(), store.NewError(store.Denied, "%s", err)), p.ps.Generation)
+				return
+			}
+		}
 		i := slices.IndexFunc(jobs, func(j job) bool { return j.target.Key == e.RemoteKey })
 		if i < 0 {
 			jobs = append(jobs, job{target: store.Target{Key: e.RemoteKey}})
@@ -156,9 +186,9 @@ func (p *pass) remove(ctx context.Context, d *destination) {
 
 // mayRelease reports whether an object may go although something of it stays behind: where its namespace
 // terminates nobody can mend a store or credentials that are gone, and a failure is held against it for a
-// while only.
-func (p *pass) mayRelease(ctx context.Context, gone bool) (bool, error) {
-	late := p.now.Sub(p.ps.DeletionTimestamp.Time) >= patience
+// while only. What was not tried has not failed.
+func (p *pass) mayRelease(ctx context.Context, gone, failing bool) (bool, error) {
+	late := failing && p.now.Sub(p.ps.DeletionTimestamp.Time) >= patience
 	ns := routing.NamespaceMetadata()
 	err := p.client.Get(ctx, types.NamespacedName{Name: p.ps.Namespace}, ns)
 	switch {

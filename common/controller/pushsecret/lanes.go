@@ -1,6 +1,7 @@
 package pushsecret
 
 import (
+	"slices"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -38,14 +39,10 @@ func (l *lanes) enter(k laneKey, who types.NamespacedName) bool {
 		ln = &lane{}
 		l.open[k] = ln
 	}
+	ln.waiting = slices.DeleteFunc(ln.waiting, func(w types.NamespacedName) bool { return w == who })
 	if ln.busy < perLane {
 		ln.busy++
 		return true
-	}
-	for _, w := range ln.waiting {
-		if w == who {
-			return false
-		}
 	}
 	ln.waiting = append(ln.waiting, who)
 	return false

@@ -63,6 +63,8 @@ func (o *object) running() bool {
 type storeState struct {
 	running bool
 	result  *result
+	// cancel ends what is running.
+	cancel func()
 	// attempt is what was tried last.
 	attempt attempt
 	// broken is true if the last failure was one that only a person can mend.
@@ -99,6 +101,20 @@ func (o *object) stale() {
 	o.told++
 }
 
+// end stops what is being pushed for an object that is no more: another of its name may push something else.
+func (o *object) end() {
+	if o == nil {
+		return
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, s := range o.stores {
+		if s.running {
+			s.cancel()
+		}
+	}
+}
+
 func (r *Reconciler) peek(key types.NamespacedName) *object {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -111,6 +127,7 @@ func (r *Reconciler) object(key types.NamespacedName, uid types.UID) *object {
 	defer r.mu.Unlock()
 	o := r.objects[key]
 	if o == nil || o.uid != uid {
+		o.end()
 		o = &object{uid: uid, stores: map[storeID]*storeState{}}
 		r.objects[key] = o
 	}
@@ -120,6 +137,7 @@ func (r *Reconciler) object(key types.NamespacedName, uid types.UID) *object {
 func (r *Reconciler) forget(key types.NamespacedName) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.objects[key].end()
 	delete(r.objects, key)
 	r.watches.Remove(owner(key))
 }

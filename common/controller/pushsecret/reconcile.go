@@ -61,12 +61,20 @@ type pass struct {
 	now  time.Time
 	// stores are the entries of the status that this module writes, as they shall be.
 	stores []v1alpha1.PushStoreStatus
+	// follows is true if the first store is one of another class: its operator leads.
+	follows bool
 	// wait is the time until something is to be looked at again; 0 for never.
 	wait time.Duration
 }
 
 // Reconcile looks at one object.
-func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (res reconcile.Result, err error) {
+	defer func() {
+		// What panicked may hold a secret, so it is not shown.
+		if v := recover(); v != nil {
+			err = errors.Errorf("panic of type %T", v)
+		}
+	}()
 	ps := &v1alpha1.PushSecret{}
 	if err := r.cache.Get(ctx, req.NamespacedName, ps); err != nil {
 		r.forget(req.NamespacedName)
@@ -100,11 +108,11 @@ func (p *pass) run(ctx context.Context) error {
 		return p.conclude(ctx, &verdict{status: metav1.ConditionFalse, reason: v1alpha1.ReasonInvalidSpec, message: err.Error()})
 	}
 	p.plan = plan
-	if err := p.hold(ctx); err != nil {
-		return err
-	}
 	dests, err := p.destinations(ctx)
 	if err != nil {
+		return err
+	}
+	if err := p.hold(ctx, len(dests) > 0); err != nil {
 		return err
 	}
 	p.fold(dests)
@@ -119,8 +127,8 @@ func (p *pass) run(ctx context.Context) error {
 
 // hold puts this module's finalizer on an object before anything is created for it that goes with it, and
 // takes it off one that creates nothing of that kind any more.
-func (p *pass) hold(ctx context.Context) error {
-	wants := p.ps.Spec.DeletionPolicy == v1alpha1.PushDeletionDelete && p.serves(p.ps)
+func (p *pass) hold(ctx context.Context, writes bool) error {
+	wants := p.ps.Spec.DeletionPolicy == v1alpha1.PushDeletionDelete && writes
 	if wants == controllerutil.ContainsFinalizer(p.ps, p.finalizer()) {
 		return nil
 	}
@@ -167,8 +175,8 @@ func (p *pass) foldOne(d *destination, s *storeState, res *result) {
 	}
 	if s.broken = res.err != nil && store.ClassOf(res.err) == store.Invalid; res.err != nil {
 		s.failures++
-		s.until = p.now.Add(max(backoff(s.failures, p.opts.Random()), store.RetryAfter(res.err)))
-		d.conclude(failure(d.name(), res.err), p.ps.Generation)
+		s.until = p.now.Add(max(backoff(s.failures, p.opts.Random()), res.retryAfter))
+		d.conclude(failure(d.name(), res.err), res.generation)
 		if store.ClassOf(res.err) == store.Denied {
 			p.opts.Suspect(d.route.Kind, d.key(p.ps.Namespace))
 		}
@@ -180,7 +188,7 @@ func (p *pass) foldOne(d *destination, s *storeState, res *result) {
 	}
 	before := d.status.DeepCopy()
 	d.status.ObservedGeneration, d.status.ObservedRefreshRequest, d.status.ObservedSource = res.generation, res.request, res.source
-	d.conclude(success(res), p.ps.Generation)
+	d.conclude(success(res), res.generation)
 	refreshed(&d.status, before, res, s.next)
 }
 
@@ -198,7 +206,7 @@ func (p *pass) push(ctx context.Context, dests []destination) error {
 	for i := range dests {
 		if d := &dests[i]; d.refusal != nil {
 			d.conclude(*d.refusal, p.ps.Generation)
-		} else if p.due(d, seen.hash) {
+		} else if p.due(d, d.source(seen.hash)) {
 			due = append(due, d)
 		}
 	}
@@ -218,7 +226,7 @@ func (p *pass) push(ctx context.Context, dests []destination) error {
 		return nil
 	}
 	for _, d := range due {
-		p.start(ctx, d, sources, hash)
+		p.start(ctx, d, sources, d.source(hash))
 	}
 	return nil
 }
@@ -300,5 +308,6 @@ func (p *pass) latest() []v1alpha1.PushStoreStatus {
 // tell makes an Event. In a namespace that terminates there are none, so it is logged, too.
 func (p *pass) tell(reason, format string, args ...any) {
 	p.log.Info(fmt.Sprintf(format, args...), "reason", reason, "PushSecret", p.key.String())
-	p.events.Eventf(p.ps, nil, corev1.EventTypeWarning, reason, "Push", format, args...)
+	// An event takes 1,024 characters.
+	p.events.Eventf(p.ps, nil, corev1.EventTypeWarning, reason, "Push", "%s", cut(fmt.Sprintf(format, args...), maxNote))
 }

@@ -22,8 +22,9 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/store"
 )
 
-// maxMessage bounds the message of a condition; the API server takes 32 KiB.
-const maxMessage = 1024
+// maxMessage bounds the message of a condition, of which the API server takes 32 KiB, and maxNote that of an
+// event.
+const maxMessage, maxNote = 1024, 1000
 
 // verdict is the outcome for a store, or for an object. An empty status keeps the one that is there.
 type verdict struct {
@@ -65,16 +66,22 @@ func (d *destination) conclude(v verdict, generation int64) {
 }
 
 func set(conditions *[]metav1.Condition, kind string, v verdict, generation int64) {
-	if len(v.message) > maxMessage {
-		v.message = strings.ToValidUTF8(v.message[:maxMessage-3], "") + "..."
-	}
+	v.message = cut(v.message, maxMessage)
 	if v.status == "" {
 		v.status = metav1.ConditionUnknown
 		if c := meta.FindStatusCondition(*conditions, kind); c != nil {
 			v.status = c.Status
 		}
 	}
-	meta.SetStatusCondition(conditions, metav1.Condition{Type: kind, Status: v.status, Reason: v.reason, Message: v.message, ObservedGeneration: generation})
+	meta.SetStatusCondition(conditions, metav1.Condition{LastTransitionTime: metav1.Now().Rfc3339Copy(), Type: kind, Status: v.status, Reason: v.reason, Message: v.message, ObservedGeneration: generation})
+}
+
+// cut shortens a text to a number of bytes.
+func cut(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most-3], "") + "..."
 }
 
 // heartbeat reports whether the times of a success are to be written.
@@ -100,7 +107,7 @@ func ready(ps *v1alpha1.PushSecret, stores []v1alpha1.PushStoreStatus) verdict {
 	for _, s := range stores {
 		c := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionSynced)
 		switch {
-		case c == nil:
+		case c == nil, c.ObservedGeneration != ps.Generation:
 			return verdict{metav1.ConditionUnknown, v1alpha1.ConditionReconciling, fmt.Sprintf("%s %q is being compared", s.Kind, s.Name)}
 		case c.Status != metav1.ConditionTrue:
 			bad = append(bad, c.Message)
@@ -130,8 +137,9 @@ func (p *pass) conclude(ctx context.Context, of *verdict) error {
 	p.obj.mu.Lock()
 	changed := p.obj.unwritten || !equality.Semantic.DeepEqual(known, p.stores)
 	p.obj.mu.Unlock()
-	conditions := slices.Clone(p.ps.Status.Conditions)
-	if p.leads(p.ps) {
+	conditions := slices.Clone(p.lastReady())
+	leads := p.leads(p.ps) && !p.follows
+	if leads {
 		if of == nil {
 			v := ready(p.ps, slices.Concat(p.stores, p.foreign(p.ps)))
 			of = &v
@@ -152,7 +160,7 @@ func (p *pass) conclude(ctx context.Context, of *verdict) error {
 	for _, s := range p.stores {
 		p.obj.entries[idOf(s)] = *s.DeepCopy()
 	}
-	if p.leads(p.ps) {
+	if leads {
 		p.announce(conditions)
 		p.obj.ready = conditions
 	}
@@ -182,7 +190,7 @@ func (p *pass) apply(ctx context.Context, status map[string]any) error {
 	}
 	out := &v1alpha1.PushSecret{ObjectMeta: metav1.ObjectMeta{Namespace: p.ps.Namespace, Name: p.ps.Name}}
 	err = p.client.Status().Patch(ctx, out, client.RawPatch(types.ApplyPatchType, body),
-		client.FieldOwner("direct-secrets-push:"+p.opts.Module), client.ForceOwnership)
+		client.FieldOwner("direct-secrets-push:"+p.opts.Module+p.class()), client.ForceOwnership)
 	if kerrors.IsConflict(err) || kerrors.IsNotFound(err) {
 		return nil // It is another object by now, or none.
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/scope"
 	"github.com/direct-secrets/direct-secrets/common/store"
 	"github.com/direct-secrets/direct-secrets/common/target"
+	"github.com/direct-secrets/direct-secrets/common/watch"
 )
 
 // destination is a store that an object is pushed to.
@@ -30,6 +31,8 @@ type destination struct {
 	refusal *verdict
 	// broken is true where only a person can help, for example to bring credentials back.
 	broken bool
+	// failing is true if what was created could not be removed.
+	failing bool
 }
 
 // ref names the store.
@@ -57,7 +60,7 @@ func (d *destination) synced() bool {
 // destinations returns the stores of this module that the spec names, each once.
 func (p *pass) destinations(ctx context.Context) ([]destination, error) {
 	var out []destination
-	for _, ref := range p.ps.Spec.StoreRefs {
+	for i, ref := range p.ps.Spec.StoreRefs {
 		k, ok := p.routes.Serves(kindOf(ref))
 		if !ok {
 			continue
@@ -74,6 +77,7 @@ func (p *pass) destinations(ctx context.Context) ([]destination, error) {
 			if err != nil {
 				return nil, err
 			}
+			p.follows = p.follows || d == nil && i == 0 && ref.Name != ""
 			if d != nil && !slices.ContainsFunc(out, func(o destination) bool { return idOf(o.status) == idOf(d.status) }) {
 				out = append(out, *d)
 			}
@@ -152,6 +156,11 @@ func (p *pass) destination(ctx context.Context, k routing.Route, name string) (*
 		d.grant = &g
 	}
 	return d, nil
+}
+
+// source is the version of all that a push to the store rests on: what is pushed, and where it goes.
+func (d *destination) source(hash string) string {
+	return watch.VersionOf(map[string]string{"source": hash, "store": fmt.Sprintf("%s/%d", d.store.GetUID(), d.store.GetGeneration())})
 }
 
 // lane is where what is pushed to the store has its turn.

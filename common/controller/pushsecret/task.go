@@ -40,11 +40,13 @@ type result struct {
 	left    []v1alpha1.PushEntryStatus
 	wrote   bool
 	err     error
+	// retryAfter is how long a provider asked to wait.
+	retryAfter time.Duration
 }
 
 // start pushes to one store, beside this pass. The object comes back when it has ended.
 func (p *pass) start(ctx context.Context, d *destination, sources []pushed, hash string) {
-	jobs, err := p.jobs(d, sources)
+	jobs, err := p.jobs(d, sources, hash)
 	if err != nil {
 		d.conclude(failure(d.name(), err), p.ps.Generation)
 		p.again(lastBackoff)
@@ -55,7 +57,7 @@ func (p *pass) start(ctx context.Context, d *destination, sources []pushed, hash
 
 // jobs returns what the spec wants of a store, and what is to be removed from it. An error means that
 // nothing may be pushed.
-func (p *pass) jobs(d *destination, sources []pushed) ([]job, error) {
+func (p *pass) jobs(d *destination, sources []pushed, hash string) ([]job, error) {
 	var plain []push.Source
 	for _, s := range sources {
 		if s.labels[d.label(p.ps.Namespace)] != "" {
@@ -89,19 +91,20 @@ func (p *pass) jobs(d *destination, sources []pushed) ([]job, error) {
 			jobs = append(jobs, job{target: store.Target{Key: e.RemoteKey}})
 			i = len(jobs) - 1
 		}
-		if p.takenOut(d, e, sources) {
+		if p.takenOut(d, e, sources, hash) && (d.grant == nil || d.grant.Writes(e.RemoteKey) == nil) {
 			jobs[i].known = append(jobs[i].known, e)
 		} else {
+			e.Source = "" // It stays until the object goes, also when the spec changes later.
 			jobs[i].kept = append(jobs[i].kept, e)
 		}
 	}
 	return jobs, nil
 }
 
-// takenOut reports whether an entry that is not wanted any more was taken out of the spec. That its Secret
-// is gone, or holds no keys any more, deletes nothing.
-func (p *pass) takenOut(d *destination, e v1alpha1.PushEntryStatus, sources []pushed) bool {
-	return d.status.ObservedGeneration != p.ps.Generation && slices.ContainsFunc(sources, func(s pushed) bool {
+// takenOut reports whether an entry that is not wanted any more was taken out of the spec, with all else as it
+// was when the store last was in step. That its Secret is gone, or lacks keys, deletes nothing.
+func (p *pass) takenOut(d *destination, e v1alpha1.PushEntryStatus, sources []pushed, hash string) bool {
+	return d.status.ObservedGeneration != p.ps.Generation && d.status.ObservedSource == hash && slices.ContainsFunc(sources, func(s pushed) bool {
 		return s.Name == e.Source && len(s.Data) > 0
 	})
 }
@@ -115,17 +118,20 @@ func (p *pass) launch(ctx context.Context, d *destination, jobs []job, a attempt
 	}
 	p.obj.mu.Lock()
 	s := p.obj.store(idOf(d.status))
-	s.running, s.attempt = true, a
+	ctx, cancel := context.WithCancel(ctx)
+	s.running, s.attempt, s.cancel = true, a, cancel
 	p.obj.mu.Unlock()
 
 	pusher := push.Pusher{Kind: d.route.GoName(), Policies: push.Policies{
 		Update: p.ps.Spec.UpdatePolicy, Adoption: p.ps.Spec.AdoptionPolicy, Mark: string(p.ps.UID),
 		Deletes: p.ps.Spec.DeletionPolicy == v1alpha1.PushDeletionDelete,
+		Settled: p.ps.Spec.Template != nil && a.generation == d.status.ObservedGeneration && a.source == d.status.ObservedSource,
 	}}
 	loader := p.pool.Loader(d.route.Kind, d.store, routing.Beside(d.store, p.ps.Namespace))
 	obj, key, at, timeout := p.obj, p.key, p.now, p.opts.CallTimeout
 	go func() {
 		res := carryOut(ctx, loader, pusher, jobs, timeout)
+		cancel()
 		res.attempt, res.at = a, at
 		if next, waits := p.lanes.leave(lane); waits {
 			p.enqueue(next, queue.High)
@@ -139,11 +145,22 @@ func (p *pass) launch(ctx context.Context, d *destination, jobs []job, a attempt
 
 // carryOut does jobs one after another. What fails for the whole store ends it; the other jobs then leave
 // the status as it is.
-func carryOut(ctx context.Context, loader *fetch.Loader, pusher push.Pusher, jobs []job, timeout time.Duration) *result {
+func carryOut(ctx context.Context, loader *fetch.Loader, pusher push.Pusher, jobs []job, timeout time.Duration) (res *result) {
+	defer func() {
+		// Nobody else could: this is a goroutine of its own. What panicked may hold a secret.
+		if recover() != nil {
+			res = &result{err: store.NewError(store.Unavailable, "the operator's code failed during the push")}
+			for _, j := range jobs {
+				res.entries = append(res.entries, slices.Concat(j.known, j.kept)...)
+			}
+		}
+	}()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	res := &result{}
+	res = &result{}
 	err := connect(ctx, loader, &pusher, timeout)
+	var errs []error
+	missed := 0 // answers in a row
 	for _, j := range jobs {
 		if err != nil || ctx.Err() != nil {
 			res.entries = append(res.entries, slices.Concat(j.known, j.kept)...)
@@ -156,19 +173,28 @@ func carryOut(ctx context.Context, loader *fetch.Loader, pusher push.Pusher, job
 		for _, property := range o.Exists {
 			res.exists = append(res.exists, place(j.target.Key, property))
 		}
-		if o.Err != nil {
-			res.err = errors.Join(res.err, about(j.target.Key, o.Err))
+		if o.Err == nil {
+			missed = 0
+			continue
 		}
-		if c := store.ClassOf(o.Err); o.Err != nil && (c == store.Unavailable || c == store.Throttled) {
+		errs = append(errs, about(j.target.Key, o.Err))
+		res.retryAfter = max(res.retryAfter, store.RetryAfter(o.Err))
+		switch store.ClassOf(o.Err) { //nolint:exhaustive // The others concern the one secret.
+		case store.Throttled:
 			err = o.Err
+		case store.Unavailable:
+			if missed++; missed > 1 {
+				err = o.Err
+			}
 		}
 	}
-	if res.err == nil {
-		res.err = err
+	if len(errs) == 0 && err != nil {
+		errs = append(errs, err)
 	}
-	if res.err == nil {
-		res.err = ctx.Err()
+	if len(errs) == 0 && ctx.Err() != nil {
+		errs = append(errs, ctx.Err())
 	}
+	res.err = errors.Join(errs...)
 	return res
 }
 
