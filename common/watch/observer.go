@@ -9,7 +9,9 @@ import (
 )
 
 type subscription struct {
-	known   string
+	known string
+	// at is the resourceVersion of what known was read from.
+	at      string
 	changed func()
 }
 
@@ -48,17 +50,17 @@ func (o *observer) unsubscribe(owner any) int {
 }
 
 func (o *observer) tellLocked(s *subscription) {
-	if s.known == o.seen || o.behindLocked(s.known) {
+	if s.known == o.seen || o.behindLocked(s.at) {
 		return
 	}
-	s.known = o.seen
+	s.known, s.at = o.seen, o.at
 	go s.changed()
 }
 
 // behindLocked reports whether the watch has not come as far yet as somebody has read, who would be
 // told what is not so any more. Versions that cannot be compared are believed to be new.
-func (o *observer) behindLocked(known string) bool {
-	c, err := resourceversion.CompareResourceVersion(o.at, known)
+func (o *observer) behindLocked(at string) bool {
+	c, err := resourceversion.CompareResourceVersion(o.at, at)
 	return err == nil && c < 0
 }
 

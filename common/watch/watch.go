@@ -83,6 +83,11 @@ func New(c metadata.Interface) *Watches {
 // goroutine, each time the object is seen with another resourceVersion, or gone; so a change
 // between the read and the first event is not missed.
 func (w *Watches) Add(ref ObjectRef, owner any, known string, changed func()) {
+	w.AddAt(ref, owner, known, known, changed)
+}
+
+// AddAt is Add for who knows the VersionOf several objects, from a list of resourceVersion at.
+func (w *Watches) AddAt(ref ObjectRef, owner any, known, at string, changed func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	o := w.watches[ref]
@@ -94,7 +99,7 @@ func (w *Watches) Add(ref ObjectRef, owner any, known string, changed func()) {
 			Name: "direct-secrets/" + ref.Resource.Resource,
 		}).RunWithContext(ctx)
 	}
-	o.subscribe(owner, &subscription{known: known, changed: changed})
+	o.subscribe(owner, &subscription{known: known, at: at, changed: changed})
 }
 
 // Remove ends all watches of owner.

@@ -30,6 +30,8 @@ type versions struct {
 	// told is how many changes had been shown when they were read.
 	told int
 	refs map[watch.ObjectRef]string
+	// at is the resourceVersion of a list of Secrets.
+	at   string
 	hash string
 }
 
@@ -78,7 +80,7 @@ func (p *pass) versions(ctx context.Context) (*versions, error) {
 		for _, s := range list.Items {
 			found[s.Name] = s.ResourceVersion
 		}
-		next.refs[watch.SecretsRef(p.ps.Namespace, sel.String())] = watch.VersionOf(found)
+		next.refs[watch.SecretsRef(p.ps.Namespace, sel.String())], next.at = watch.VersionOf(found), list.ResourceVersion
 	}
 	for _, t := range p.plan.Texts {
 		version, failed := texts.Version(ctx, p.client, p.ps.Namespace, t)
@@ -103,7 +105,11 @@ func (p *pass) follow(was, is *versions) {
 	p.obj.mu.Unlock()
 	obj, key := p.obj, p.key
 	for ref, version := range is.refs {
-		p.watches.Add(ref, owner(p.key), version, func() {
+		at := version
+		if ref.Name == "" {
+			at = is.at
+		}
+		p.watches.AddAt(ref, owner(p.key), version, at, func() {
 			obj.stale()
 			p.enqueue(key, queue.High)
 		})
