@@ -34,32 +34,7 @@ func (p *pass) finalize(ctx context.Context) error {
 		return err
 	}
 	p.fold(dests)
-	p.obj.mu.Lock()
-	for i := range dests {
-		s := p.obj.store(idOf(dests[i].status))
-		dests[i].broken = dests[i].broken || s.broken
-		dests[i].failing = dests[i].refusal != nil || s.failures > 0 && s.attempt.request == removal
-	}
-	p.obj.mu.Unlock()
-	var stays []string
-	gone, failing := false, false
-	for i := range dests {
-		d := &dests[i]
-		d.status.Entries = slices.DeleteFunc(d.status.Entries, func(e v1alpha1.PushEntryStatus) bool { return !e.Created })
-		if len(d.status.Entries) == 0 {
-			d.conclude(deleted, p.ps.Generation)
-		}
-		for _, e := range d.status.Entries {
-			stays = append(stays, d.name()+" "+place(e.RemoteKey, e.Property))
-		}
-		if len(d.status.Entries) > 0 {
-			gone, failing = gone || d.store == nil || d.broken, failing || d.failing
-			if d.refusal != nil {
-				d.conclude(*d.refusal, p.ps.Generation)
-			}
-		}
-		p.stores = append(p.stores, d.status)
-	}
+	stays, gone, failing := p.left(dests)
 	release, err := p.mayRelease(ctx, gone, failing)
 	switch {
 	case err != nil:
@@ -112,6 +87,36 @@ func (p *pass) abandoned() {
 const holdInterval = 15 * time.Second
 
 var deleted = verdict{"True", v1alpha1.ReasonSecretDeleted, "what was created is removed"}
+
+// left notes the state of each store, and returns what has yet to be removed: whether nobody but a person could
+// do so, and whether it failed.
+func (p *pass) left(dests []destination) (stays []string, gone, failing bool) {
+	p.obj.mu.Lock()
+	for i := range dests {
+		s := p.obj.store(idOf(dests[i].status))
+		dests[i].broken = dests[i].broken || s.broken
+		dests[i].failing = dests[i].refusal != nil || s.failures > 0 && s.attempt.request == removal
+	}
+	p.obj.mu.Unlock()
+	for i := range dests {
+		d := &dests[i]
+		d.status.Entries = slices.DeleteFunc(d.status.Entries, func(e v1alpha1.PushEntryStatus) bool { return !e.Created })
+		if len(d.status.Entries) == 0 {
+			d.conclude(deleted, p.ps.Generation)
+		}
+		for _, e := range d.status.Entries {
+			stays = append(stays, d.name()+" "+place(e.RemoteKey, e.Property))
+		}
+		if len(d.status.Entries) > 0 {
+			gone, failing = gone || d.store == nil || d.broken, failing || d.failing
+			if d.refusal != nil {
+				d.conclude(*d.refusal, p.ps.Generation)
+			}
+		}
+		p.stores = append(p.stores, d.status)
+	}
+	return stays, gone, failing
+}
 
 // removal is the request of an attempt that removes what was created.
 const removal = "delete"
