@@ -179,11 +179,8 @@ func (p *pass) remove(ctx context.Context, d *destination) {
 				return
 			}
 		}
-		i := slices.IndexFunc(jobs, func(j job) bool { return j.target.Key == e.RemoteKey })
-		if i < 0 {
-			jobs = append(jobs, job{target: store.Target{Key: e.RemoteKey}})
-			i = len(jobs) - 1
-		}
+		var i int
+		jobs, i = jobFor(jobs, e.RemoteKey)
 		jobs[i].known = append(jobs[i].known, e)
 	}
 	p.launch(ctx, d, jobs, a)

@@ -38,10 +38,22 @@ type result struct {
 	entries []v1alpha1.PushEntryStatus
 	exists  []string
 	left    []v1alpha1.PushEntryStatus
-	wrote   bool
 	err     error
 	// retryAfter is how long a provider asked to wait.
 	retryAfter time.Duration
+}
+
+// jobOf returns the place of the job for a remote secret; -1 for none.
+func jobOf(jobs []job, key string) int {
+	return slices.IndexFunc(jobs, func(j job) bool { return j.target.Key == key })
+}
+
+// jobFor is jobOf that adds one that wants nothing where there is none.
+func jobFor(jobs []job, key string) ([]job, int) {
+	if i := jobOf(jobs, key); i >= 0 {
+		return jobs, i
+	}
+	return append(jobs, job{target: store.Target{Key: key}}), len(jobs)
 }
 
 // start pushes to one store, beside this pass. The object comes back when it has ended.
@@ -79,7 +91,7 @@ func (p *pass) jobs(d *destination, sources []pushed, hash string) ([]job, error
 		jobs = append(jobs, job{target: r.Target, want: r.Values})
 	}
 	for _, e := range d.status.Entries {
-		i := slices.IndexFunc(jobs, func(j job) bool { return j.target.Key == e.RemoteKey })
+		i := jobOf(jobs, e.RemoteKey)
 		wanted := i >= 0 && slices.ContainsFunc(jobs[i].want, func(v push.Value) bool { return v.Property == e.Property })
 		switch {
 		case wanted:
@@ -87,10 +99,8 @@ func (p *pass) jobs(d *destination, sources []pushed, hash string) ([]job, error
 			continue
 		case !e.Created || p.ps.Spec.DeletionPolicy != v1alpha1.PushDeletionDelete:
 			continue // It is let go.
-		case i < 0:
-			jobs = append(jobs, job{target: store.Target{Key: e.RemoteKey}})
-			i = len(jobs) - 1
 		}
+		jobs, i = jobFor(jobs, e.RemoteKey)
 		if p.takenOut(d, e, sources, hash) && (d.grant == nil || d.grant.Writes(e.RemoteKey) == nil) {
 			jobs[i].known = append(jobs[i].known, e)
 		} else {
@@ -160,7 +170,7 @@ func carryOut(ctx context.Context, loader *fetch.Loader, pusher push.Pusher, job
 	res = &result{}
 	err := connect(ctx, loader, &pusher, timeout)
 	var errs []error
-	missed := 0 // answers in a row
+	missed := 0 // Answers that did not come, in a row.
 	for _, j := range jobs {
 		if err != nil || ctx.Err() != nil {
 			res.entries = append(res.entries, slices.Concat(j.known, j.kept)...)
@@ -169,7 +179,6 @@ func carryOut(ctx context.Context, loader *fetch.Loader, pusher push.Pusher, job
 		o := apply(ctx, pusher, j, timeout)
 		res.entries = append(res.entries, slices.Concat(o.Entries, j.kept)...)
 		res.left = append(res.left, o.Left...)
-		res.wrote = res.wrote || o.Wrote || o.Deleted
 		for _, property := range o.Exists {
 			res.exists = append(res.exists, place(j.target.Key, property))
 		}
@@ -256,7 +265,6 @@ func place(key, property string) string {
 // refreshed notes a success. The times are written only with another change or as a heartbeat.
 func refreshed(st, before *v1alpha1.PushStoreStatus, res *result, next time.Time) {
 	if !heartbeat(st, before, res.at) {
-		st.RefreshTime, st.NextRefreshTime = before.RefreshTime, before.NextRefreshTime
 		return
 	}
 	st.RefreshTime, st.NextRefreshTime = &metav1.Time{Time: res.at.Truncate(time.Second)}, nil
