@@ -45,6 +45,9 @@ const (
 
 // Capabilities returns what the client can do, by the interfaces that it implements.
 func Capabilities(c Client) []string {
+	if g, ok := c.(Generator); ok {
+		return generatorCapabilities(g)
+	}
 	caps := []string{CapabilityRead}
 	if _, ok := c.(Batcher); ok {
 		caps = append(caps, CapabilityBatch)

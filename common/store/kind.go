@@ -12,6 +12,8 @@ type Kind struct {
 	New func() Object
 	// Cluster is true for a Kind that is not namespaced.
 	Cluster bool
+	// Generator is true for a Kind whose clients are Generators.
+	Generator bool
 
 	connect func(ctx context.Context, o Object, creds Credentials) (Client, error)
 }
@@ -34,6 +36,21 @@ func KindOf[S Object](c Connector[S]) Kind {
 // ClusterKindOf returns the cluster-scoped Kind whose Go type is S, a pointer to a struct.
 func ClusterKindOf[S ClusterObject](c Connector[S]) Kind {
 	k := KindOf(c)
+	k.Cluster = true
+	return k
+}
+
+// GeneratorKindOf returns the namespaced generator Kind whose Go type is S, a pointer to a struct. The
+// clients that c makes must be Generators.
+func GeneratorKindOf[S GeneratorObject](c Connector[S]) Kind {
+	k := KindOf(c)
+	k.Generator = true
+	return k
+}
+
+// ClusterGeneratorKindOf returns the cluster-scoped generator Kind whose Go type is S.
+func ClusterGeneratorKindOf[S ClusterGeneratorObject](c Connector[S]) Kind {
+	k := GeneratorKindOf(c)
 	k.Cluster = true
 	return k
 }
