@@ -34,6 +34,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/connection"
 	"github.com/direct-secrets/direct-secrets/common/controller/externalsecret"
 	"github.com/direct-secrets/direct-secrets/common/controller/fanout"
+	"github.com/direct-secrets/direct-secrets/common/controller/part"
 	"github.com/direct-secrets/direct-secrets/common/controller/pushsecret"
 	"github.com/direct-secrets/direct-secrets/common/controller/storestatus"
 	"github.com/direct-secrets/direct-secrets/common/credentials"
@@ -277,6 +278,19 @@ func (o *Operator) setup(mgr manager.Manager) error {
 		Now:             o.now,
 	}); err != nil {
 		return errors.Wrap(err, "cannot set up the PushSecret loop")
+	}
+	if err := part.Setup(mgr, live, pool, part.Options{
+		Module:          o.group,
+		Kinds:           o.kinds,
+		Concurrency:     o.flags.Concurrency,
+		Suspect:         changed.Suspect,
+		ControllerClass: o.flags.ControllerClass,
+		Namespaced:      len(o.flags.namespaces()) > 0,
+		CallTimeout:     o.flags.ProviderTimeout,
+		Random:          o.random,
+		Now:             o.now,
+	}); err != nil {
+		return errors.Wrap(err, "cannot set up the loop of parts")
 	}
 	if len(o.flags.namespaces()) == 0 { // Only who sees all namespaces can choose among them.
 		if err := fanout.Setup(mgr, live, fanout.PushSecrets()); err != nil {

@@ -49,17 +49,21 @@ func NewPlan(spec *v1alpha1.PushSecretSpec) (*Plan, error) {
 	}
 	p := &Plan{Interval: interval, Texts: render.TextsOf(spec.Template), spec: spec}
 	switch s := spec.Selector; {
-	case s.GeneratorRef != nil:
-		return nil, errors.New("spec.selector.generatorRef: not supported yet; name a Secret")
-	case s.Secret == nil, (s.Secret.Name == "") == (s.Secret.Selector == nil):
+	case s.GeneratorRef != nil && s.Secret != nil:
+		return nil, errors.New("spec.selector: set either secret or generatorRef")
+	case s.GeneratorRef != nil && (s.GeneratorRef.Kind == "" || s.GeneratorRef.Name == ""):
+		return nil, errors.New("spec.selector.generatorRef: set kind and name")
+	case s.GeneratorRef == nil && s.Secret == nil, s.Secret != nil && (s.Secret.Name == "") == (s.Secret.Selector == nil):
 		return nil, errors.New("spec.selector.secret: set either name or selector")
 	case len(spec.StoreRefs) == 0:
 		return nil, errors.New("spec.storeRefs: is empty; name a store")
 	case len(spec.Data)+len(spec.DataTo) == 0:
 		return nil, errors.New("spec: nothing to push; add an entry to data or dataTo")
 	}
-	if _, err := metav1.LabelSelectorAsSelector(spec.Selector.Secret.Selector); err != nil {
-		return nil, errors.New("spec.selector.secret.selector: it is no label selector; correct its keys, operators and values")
+	if s := spec.Selector.Secret; s != nil {
+		if _, err := metav1.LabelSelectorAsSelector(s.Selector); err != nil {
+			return nil, errors.New("spec.selector.secret.selector: it is no label selector; correct its keys, operators and values")
+		}
 	}
 	for i, r := range spec.StoreRefs {
 		if r.Kind == "" || (r.Name == "") == (r.LabelSelector == nil) {

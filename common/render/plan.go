@@ -21,6 +21,9 @@ const DefaultRefreshInterval = time.Hour
 type Source struct {
 	Store v1alpha1.StoreRef
 	store.Read
+	// Generator is true for the values that the generator named by Store has made for the object. There is
+	// nothing to Read.
+	Generator bool `json:",omitempty"`
 }
 
 // A Plan is what a valid spec asks for.
@@ -92,6 +95,13 @@ func TargetName(es *v1alpha1.ExternalSecret) string {
 }
 
 func (p *Plan) addMany(ref *v1alpha1.StoreRef, e v1alpha1.DataFromEntry) error {
+	if g := generatorOf(e); g != nil {
+		if g.Kind == "" || g.Name == "" {
+			return errors.New("sourceRef.generatorRef: kind or name is empty; set both")
+		}
+		p.addSource(generatedBy(*g))
+		return nil
+	}
 	if e.Extract != nil {
 		return p.add(ref, "extract", *e.Extract)
 	}
@@ -120,10 +130,40 @@ func (p *Plan) read(ref *v1alpha1.StoreRef, read store.Read) error {
 	if ref.Kind == "" || ref.Name == "" {
 		return errors.New("storeRef: kind or name is empty; set both")
 	}
-	if s := (Source{Store: *ref, Read: read}); !slices.Contains(p.Sources, s) {
+	p.addSource(Source{Store: *ref, Read: read})
+	return nil
+}
+
+func (p *Plan) addSource(s Source) {
+	if !slices.Contains(p.Sources, s) {
 		p.Sources = append(p.Sources, s)
 	}
-	return nil
+}
+
+// generatorOf returns the generator of an entry; nil if it reads a store.
+func generatorOf(e v1alpha1.DataFromEntry) *v1alpha1.StoreRef {
+	if e.SourceRef == nil {
+		return nil
+	}
+	return e.SourceRef.GeneratorRef
+}
+
+func generatedBy(generator v1alpha1.StoreRef) Source {
+	return Source{Store: generator, Generator: true}
+}
+
+// GeneratorKey is how the status calls the values of a generator.
+func GeneratorKey(ref v1alpha1.StoreRef) string { return ref.Kind + "/" + ref.Name }
+
+// Generators returns the generators whose values the plan wants, each once.
+func (p Plan) Generators() []v1alpha1.StoreRef {
+	var refs []v1alpha1.StoreRef
+	for _, s := range p.Sources {
+		if s.Generator {
+			refs = append(refs, s.Store)
+		}
+	}
+	return refs
 }
 
 // RefOf returns the read that a remoteRef asks for. Its property is taken out later, so that ten

@@ -286,7 +286,9 @@ var fields = map[string]string{
 	"dataFrom.sourceRef.storeRef.apiVersion":                  "served",
 	"dataFrom.sourceRef.storeRef.kind":                        "served",
 	"dataFrom.sourceRef.storeRef.name":                        "served",
-	"dataFrom.sourceRef.generatorRef":                         "refused",
+	"dataFrom.sourceRef.generatorRef.apiVersion":              "served",
+	"dataFrom.sourceRef.generatorRef.kind":                    "served",
+	"dataFrom.sourceRef.generatorRef.name":                    "served",
 }
 
 // TestEveryField fails when the API gets a field that neither the plan nor unsupported knows.
@@ -336,6 +338,9 @@ func tryField(t *testing.T, path []string, value string, served bool) {
 		s.DataFrom = []v1alpha1.DataFromEntry{extract("shop/db")}
 		s.DataFrom[0].SourceRef = &v1alpha1.SourceRef{StoreRef: fakeStore("third")}
 		switch strings.Join(path[:min(len(path), 3)], ".") {
+		case "dataFrom.sourceRef.generatorRef":
+			s.DataFrom[0].Extract = nil
+			s.DataFrom[0].SourceRef = &v1alpha1.SourceRef{GeneratorRef: fakeStore("fourth")}
 		case "dataFrom.find.path", "dataFrom.find.name", "dataFrom.find.tags":
 			s.DataFrom[0].Extract = nil
 		case "dataFrom.find.decodingStrategy", "dataFrom.find.conversionStrategy":

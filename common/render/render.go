@@ -130,8 +130,13 @@ func dropped(es *v1alpha1.ExternalSecret, out Output) bool {
 func sources(p Plan, values Values) []v1alpha1.SourceStatus {
 	var all []v1alpha1.SourceStatus
 	for _, s := range p.Sources {
+		if a := values(s); s.Generator && a.Err == nil { // First, since others rely on them.
+			all = append(all, v1alpha1.SourceStatus{Key: GeneratorKey(s.Store), Version: a.Value.Version})
+		}
+	}
+	for _, s := range p.Sources {
 		a := values(s)
-		if a.Err != nil {
+		if s.Generator || a.Err != nil {
 			continue
 		}
 		found := sorted(a.Found)
@@ -225,8 +230,10 @@ func (r *renderer) many(f field, ref *v1alpha1.StoreRef, e v1alpha1.DataFromEntr
 	if err == nil {
 		err = r.fill(f, kvs)
 	}
-	switch {
+	switch g := generatorOf(e); {
 	case err == nil:
+	case g != nil:
+		r.fail(g, f.String(), err)
 	case e.Extract != nil:
 		r.fail(ref, nameOf(*e.Extract), err)
 	default:
@@ -259,6 +266,9 @@ func (r *renderer) fill(f field, kvs []KeyValue) error {
 type shape struct{ conversion, decoding string }
 
 func shapeOf(e v1alpha1.DataFromEntry) shape {
+	if generatorOf(e) != nil {
+		return shape{}
+	}
 	if e.Extract != nil {
 		return shape{e.Extract.ConversionStrategy, e.Extract.DecodingStrategy}
 	}
@@ -283,6 +293,13 @@ func (s shape) apply(kvs []KeyValue, f field) ([]KeyValue, error) {
 
 // readMany returns the keys and values of an entry as the provider has them.
 func (r *renderer) readMany(f field, ref *v1alpha1.StoreRef, e v1alpha1.DataFromEntry) ([]KeyValue, error) {
+	if g := generatorOf(e); g != nil {
+		a := r.values(generatedBy(*g))
+		if store.IsNotFound(a.Err) {
+			return nil, store.NewError(store.Unavailable, "its values could not be read")
+		}
+		return inOrder(a.Found), a.Err
+	}
 	if e.Extract != nil {
 		f = f.at(".extract")
 		v, err := r.read(f, ref, *e.Extract)
@@ -304,11 +321,16 @@ func (r *renderer) readMany(f field, ref *v1alpha1.StoreRef, e v1alpha1.DataFrom
 	case len(a.Found) == 0:
 		return nil, store.NewError(store.NotFound, "no secret matches")
 	}
-	kvs := make([]KeyValue, len(a.Found))
-	for i, v := range sorted(a.Found) {
+	return inOrder(a.Found), nil
+}
+
+// inOrder returns what was found, in the order of the keys.
+func inOrder(found []store.Value) []KeyValue {
+	kvs := make([]KeyValue, len(found))
+	for i, v := range sorted(found) {
 		kvs[i] = KeyValue{Key: v.Key, Value: v.Data}
 	}
-	return kvs, nil
+	return kvs
 }
 
 // read returns what the remoteRef of a field asks for.

@@ -62,23 +62,35 @@ func names[T ~string](values ...T) []string {
 }
 
 func unsupportedDataFrom(e v1alpha1.DataFromEntry) error {
+	generated := generatorOf(e) != nil
 	switch {
-	case e.SourceRef != nil && e.SourceRef.GeneratorRef != nil:
-		return notYet("sourceRef.generatorRef")
+	case generated && (e.Extract != nil || e.Find != nil):
+		return errors.New("sourceRef.generatorRef: a generator has nothing to extract or find; make two entries of it")
+	case generated && e.SourceRef.StoreRef != nil:
+		return errors.New("sourceRef: storeRef and generatorRef are both set; make two entries of it")
+	case generated:
+		return checkRewrites(e.Rewrite)
 	case e.Extract == nil && e.Find == nil:
-		return errors.New("nothing to read; set extract or find")
+		return errors.New("nothing to read; set extract, find or sourceRef.generatorRef")
 	case e.Extract != nil && e.Find != nil:
 		return errors.New("extract and find are both set; make two entries of it")
 	}
-	for i, w := range e.Rewrite {
-		if err := checkRewrite(w); err != nil {
-			return errors.Wrapf(err, "rewrite[%d]", i)
-		}
+	if err := checkRewrites(e.Rewrite); err != nil {
+		return err
 	}
 	if e.Find != nil {
 		return errors.Wrap(known(strategies(e.Find.DecodingStrategy, e.Find.ConversionStrategy)...), "find")
 	}
 	return errors.Wrap(unsupportedRef(*e.Extract), "extract")
+}
+
+func checkRewrites(all []v1alpha1.Rewrite) error {
+	for i, w := range all {
+		if err := checkRewrite(w); err != nil {
+			return errors.Wrapf(err, "rewrite[%d]", i)
+		}
+	}
+	return nil
 }
 
 // The metadata policies; unset means None.

@@ -101,7 +101,7 @@ func ofExternalSecret(r metav1.OwnerReference) bool {
 // the fields held by managers of ExternalSecrets. Memory then follows the number of own keys.
 func Reduce(m *metav1.PartialObjectMetadata) {
 	maps.DeleteFunc(m.Annotations, func(k, _ string) bool {
-		return !strings.HasPrefix(k, v1alpha1.MarkAnnotationPrefix)
+		return !strings.HasPrefix(k, v1alpha1.MarkAnnotationPrefix) && k != v1alpha1.PartAnnotation
 	})
 	maps.DeleteFunc(m.Labels, func(k, _ string) bool {
 		return !strings.HasSuffix(k, v1alpha1.ManagedLabelSuffix)

@@ -400,7 +400,7 @@ type ExternalSecretStatus struct {
 	// +listType=atomic
 	Sources []SourceStatus `json:"sources,omitempty"`
 
-	// What each further module contributes.
+	// What each module of a generator contributes.
 	// +optional
 	// +listType=map
 	// +listMapKey=module
@@ -424,9 +424,10 @@ type SourceStatus struct {
 	Version string `json:"version,omitempty"`
 }
 
-// PartStatus records the part of one module.
+// PartStatus records the part of one module: the Secret in which it keeps what it generated.
 type PartStatus struct {
-	// Group of the module that wrote the part.
+	// Group of the module that wrote the part; followed by the class of its operator, if that has one.
+	// +kubebuilder:validation:MaxLength=512
 	Module string `json:"module"`
 	// +optional
 	Name string `json:"name,omitempty"`
@@ -434,6 +435,7 @@ type PartStatus struct {
 	UID types.UID `json:"uid,omitempty"`
 	// +optional
 	ResourceVersion string `json:"resourceVersion,omitempty"`
+	// Why values are missing or could not be replaced.
 	// +optional
 	Message string `json:"message,omitempty"`
 }

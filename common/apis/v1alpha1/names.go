@@ -14,6 +14,9 @@ const (
 	// for example aws.direct-secrets.io/managed.
 	ManagedLabelSuffix = "/managed"
 
+	// PartAnnotation holds what is known of the generated values in a part.
+	PartAnnotation = Group + "/part"
+
 	// StoreLabelPrefix starts the label that a target carries for each store it was read from; a
 	// hash of the store's group, kind, namespace and name follows.
 	StoreLabelPrefix = "stores." + Group + "/"

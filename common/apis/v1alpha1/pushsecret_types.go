@@ -263,6 +263,12 @@ type PushSecretStatus struct {
 	// +listMapKey=name
 	Stores []PushStoreStatus `json:"stores,omitempty"`
 
+	// What each module of a generator contributes.
+	// +optional
+	// +listType=map
+	// +listMapKey=module
+	Parts []PartStatus `json:"parts,omitempty"`
+
 	// Ready is over all stores; the module of the first storeRef writes it.
 	// +optional
 	// +listType=map
@@ -288,6 +294,10 @@ type PushStoreStatus struct {
 	// Which Secrets were pushed last, in which versions, as a hash.
 	// +optional
 	ObservedSource string `json:"observedSource,omitempty"`
+
+	// Version of the generated values that were pushed last.
+	// +optional
+	ObservedPart string `json:"observedPart,omitempty"`
 
 	// Time of the last success; at most ten minutes behind it.
 	// +optional

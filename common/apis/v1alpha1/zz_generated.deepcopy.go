@@ -747,6 +747,11 @@ func (in *PushSecretStatus) DeepCopyInto(out *PushSecretStatus) {
 			(*in)[i].DeepCopyInto(&(*out)[i])
 		}
 	}
+	if in.Parts != nil {
+		in, out := &in.Parts, &out.Parts
+		*out = make([]PartStatus, len(*in))
+		copy(*out, *in)
+	}
 	if in.Conditions != nil {
 		in, out := &in.Conditions, &out.Conditions
 		*out = make([]v1.Condition, len(*in))

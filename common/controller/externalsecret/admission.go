@@ -40,7 +40,7 @@ func (p *pass) admit(ctx context.Context) (*verdict, error) {
 			return refusal, err
 		}
 		for _, source := range p.plan.Sources {
-			if source.Store != ref {
+			if source.Store != ref || source.Generator {
 				continue
 			}
 			if err := grant.Reads(source.Read); err != nil {

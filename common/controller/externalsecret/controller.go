@@ -206,7 +206,8 @@ func (r *Reconciler) objectEvents() handler.EventHandler {
 				return
 			}
 			key := client.ObjectKeyFromObject(es)
-			if obj := r.objects.peek(key); obj != nil {
+			obj := r.objects.peek(key)
+			if obj != nil {
 				obj.sawStatus(es.ResourceVersion)
 			}
 			if was.Generation != es.Generation || was.UID != es.UID {
@@ -214,6 +215,13 @@ func (r *Reconciler) objectEvents() handler.EventHandler {
 			}
 			mine := r.routes.claims(es)
 			if !mine && !r.routes.claims(was) {
+				return
+			}
+			if mine && !slices.Equal(was.Status.Parts, es.Status.Parts) {
+				if obj != nil {
+					obj.hold(time.Time{})
+				}
+				r.enqueue(key, queue.High)
 				return
 			}
 			if mine && was.Generation == es.Generation && was.UID == es.UID && metadataHash(was) == metadataHash(es) &&
@@ -242,6 +250,9 @@ func (r *Reconciler) enqueueAwaiting(namespace string) {
 func (r *Reconciler) secretEvents() handler.EventHandler {
 	// was is the version before, which may have had a mark that is no more.
 	on := func(was, is client.Object, deleted bool) {
+		if key, ok := r.partEvent(is); ok && r.objects.peek(key) != nil {
+			r.enqueue(key, queue.High)
+		}
 		names := map[string]bool{}
 		for _, s := range []client.Object{was, is} {
 			for name := range target.Marks(s.GetAnnotations()) {

@@ -24,6 +24,9 @@ type reading struct {
 func read(a attempt, at time.Time, p render.Plan, loaders map[v1alpha1.StoreRef]*fetch.Loader, u fetch.Urgency, done func(failed bool)) *reading {
 	reads := map[v1alpha1.StoreRef][]store.Read{}
 	for _, s := range p.Sources {
+		if s.Generator {
+			continue
+		}
 		reads[s.Store] = append(reads[s.Store], s.Read)
 	}
 	r := &reading{attempt: a, at: at, tickets: make(map[v1alpha1.StoreRef]*fetch.Ticket, len(reads))}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -76,6 +77,8 @@ type pass struct {
 	lost bool
 	// grants are what cluster stores allow the object's namespace.
 	grants map[v1alpha1.StoreRef]scope.Grant
+	// generated is what is known of the values that generators have made.
+	generated generated
 }
 
 // Reconcile brings one ExternalSecret a step on. A panic becomes an error that does not show its
@@ -149,8 +152,11 @@ func (p *pass) run(ctx context.Context) (reconcile.Result, error) {
 		return p.done(ctx, stalled(v1alpha1.ReasonInvalidSpec, err.Error()), 0)
 	}
 
-	if end, err := p.outset(ctx); end != nil || err != nil {
-		return *end, err
+	switch end, err := p.outset(ctx); {
+	case err != nil:
+		return reconcile.Result{}, err
+	case end != nil:
+		return *end, nil
 	}
 	decision, secret, err := p.look()
 	if err == nil && decision.Action == policy.Own {
@@ -213,7 +219,7 @@ func (p *pass) outset(ctx context.Context) (*reconcile.Result, error) {
 	case err == nil:
 		unread := p.follow()
 		if unread == nil {
-			return nil, nil
+			return nil, p.regard()
 		}
 		end, err = p.unread(ctx, unread)
 	}
@@ -371,7 +377,11 @@ func (p *pass) refresh(ctx context.Context) (reconcile.Result, error) {
 			return reconcile.Result{}, nil // Its answer enqueues the object.
 		}
 		p.obj.fetch = nil
-		return p.answered(ctx, p.within(values), f.at)
+		values, there, err := p.withParts(ctx, p.within(values))
+		if err != nil || !there {
+			return p.again(), err
+		}
+		return p.answered(ctx, values, f.at)
 	}
 	if wait > 0 {
 		return later(wait), nil
@@ -387,6 +397,12 @@ func (p *pass) refresh(ctx context.Context) (reconcile.Result, error) {
 		return p.done(ctx, *v, policy.Jitter(holdInterval, p.opts.Random()))
 	case loaders == nil:
 		return reconcile.Result{}, nil // An operator of another class serves it.
+	case !p.generated.ready:
+		// The part brings the object back, and what the status says of it.
+		if v := p.generated.pending(); v != nil {
+			return p.done(ctx, *v, policy.Jitter(holdInterval, p.opts.Random()))
+		}
+		return later(policy.Jitter(holdInterval, p.opts.Random())), nil
 	}
 
 	key := client.ObjectKeyFromObject(p.es)
@@ -450,10 +466,16 @@ func (p *pass) urgency() (fetch.Urgency, int) {
 // at all if an operator of another class serves the object by now.
 func (p *pass) stores(ctx context.Context) (map[v1alpha1.StoreRef]*fetch.Loader, *verdict, error) {
 	loaders := map[v1alpha1.StoreRef]*fetch.Loader{}
+	generators := p.plan.Generators()
 	for _, ref := range p.plan.Stores() {
 		k, ok := p.routes.Serves(&ref)
 		if !ok {
 			v := stalled(v1alpha1.ReasonInvalidSpec, fmt.Sprintf("sourceRef: an ExternalSecret over several providers is not supported yet; %s is of another module than the first store", ref.Kind))
+			return nil, &v, nil
+		}
+		generator := slices.Contains(generators, ref)
+		if wrong := misused(k.Kind, ref, generator); wrong != "" {
+			v := stalled(v1alpha1.ReasonInvalidSpec, wrong)
 			return nil, &v, nil
 		}
 		if k.Cluster && p.opts.Namespaced {
@@ -479,7 +501,9 @@ func (p *pass) stores(ctx context.Context) (map[v1alpha1.StoreRef]*fetch.Loader,
 			v := failed(v1alpha1.ReasonStoreNotReady, fmt.Sprintf("%s %q is not ready: %s: %s", ref.Kind, ref.Name, c.Reason, c.Message))
 			return nil, &v, nil
 		}
-		loaders[ref] = p.pool.Loader(k.Kind, s, routing.Beside(s, p.es.Namespace))
+		if !generator { // What it makes lies in a part.
+			loaders[ref] = p.pool.Loader(k.Kind, s, routing.Beside(s, p.es.Namespace))
+		}
 	}
 	return loaders, nil, nil
 }
@@ -493,6 +517,9 @@ func (p *pass) succeed(ctx context.Context, a *answer, e effect) (reconcile.Resu
 		p.obj.next = a.at.Add(policy.Jitter(p.plan.Interval, p.opts.Random()))
 	}
 	v := p.verdict(a.read, e)
+	if failure := p.generated.pending(); failure != nil && v.status == metav1.ConditionTrue {
+		v = *failure // The values in place stay, but others were due.
+	}
 	p.next.Sources = a.read.Sources
 	p.next.Binding = nil
 	if p.es.Spec.Target.CreationPolicy != v1alpha1.CreateNone && !e.absent {

@@ -61,6 +61,7 @@ func (r *routes) eachStore(es *v1alpha1.ExternalSecret, f func(routing.Route, *v
 	for _, d := range es.Spec.DataFrom {
 		if d.SourceRef != nil {
 			add(d.SourceRef.StoreRef)
+			add(d.SourceRef.GeneratorRef)
 		}
 	}
 }

@@ -133,6 +133,8 @@ func statusPatch(base, next *v1alpha1.ExternalSecretStatus, version string) ([]b
 	if err != nil {
 		return nil, err
 	}
+	delete(from, "parts") // They are written by whoever makes them.
+	delete(to, "parts")
 	diff := map[string]any{}
 	for k, v := range to {
 		if !equality.Semantic.DeepEqual(from[k], v) {

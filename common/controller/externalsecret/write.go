@@ -493,7 +493,7 @@ func (p *pass) desired(out render.Output) target.Desired {
 		d.Type = corev1.SecretTypeOpaque
 	}
 	for _, ref := range p.plan.Stores() {
-		if k, ok := p.routes.Serves(&ref); ok {
+		if k, ok := p.routes.Serves(&ref); ok && !k.Generator {
 			n := k.Key(ref.Name, p.es.Namespace)
 			d.Labels[target.StoreLabel(k.GVK.Group, k.GVK.Kind, n.Namespace, n.Name)] = "true"
 		}

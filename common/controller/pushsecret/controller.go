@@ -78,7 +78,7 @@ func Setup(mgr manager.Manager, live client.Client, pool *connection.Pool, watch
 	r := &Reconciler{
 		client: live, cache: mgr.GetCache(), events: mgr.GetEventRecorder("direct-secrets"), log: mgr.GetLogger(),
 		pool: pool, watches: watches, routes: routes, opts: o,
-		objects: map[types.NamespacedName]*object{}, lanes: newLanes(),
+		objects: map[types.NamespacedName]*object{},
 	}
 	var q *queue.Queue[reconcile.Request]
 	c, err := controller.New("pushsecret", mgr, controller.Options{
@@ -143,6 +143,12 @@ func (r *Reconciler) objectEvents() handler.EventHandler {
 			was, ok := e.ObjectOld.(*v1alpha1.PushSecret)
 			ps, ok2 := e.ObjectNew.(*v1alpha1.PushSecret)
 			if !ok || !ok2 || !r.concerns(ps) && !r.concerns(was) {
+				return
+			}
+			if obj := r.peek(client.ObjectKeyFromObject(ps)); obj != nil && !slices.Equal(was.Status.Parts, ps.Status.Parts) {
+				obj.stale()
+				obj.noWait()
+				r.enqueue(client.ObjectKeyFromObject(ps), queue.High)
 				return
 			}
 			if was.Generation == ps.Generation && was.UID == ps.UID && was.DeletionTimestamp.Equal(ps.DeletionTimestamp) &&

@@ -183,7 +183,7 @@ func (p *pass) remove(ctx context.Context, d *destination) {
 		jobs, i = jobFor(jobs, e.RemoteKey)
 		jobs[i].known = append(jobs[i].known, e)
 	}
-	p.launch(ctx, d, jobs, a)
+	p.launch(ctx, d, jobs, a, "")
 }
 
 // mayRelease reports whether an object may go although something of it stays behind: where its namespace

@@ -19,6 +19,7 @@ import (
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/connection"
+	"github.com/direct-secrets/direct-secrets/common/controller/lanes"
 	"github.com/direct-secrets/direct-secrets/common/controller/routing"
 	"github.com/direct-secrets/direct-secrets/common/policy"
 	"github.com/direct-secrets/direct-secrets/common/push"
@@ -42,7 +43,7 @@ type Reconciler struct {
 	watches *watch.Watches
 	routes  *routing.Routes
 	rules   routing.Rulebook
-	lanes   *lanes
+	lanes   lanes.Lanes[types.NamespacedName]
 	opts    Options
 	// enqueueAfter adds an object with a priority to the queue.
 	enqueueAfter func(key types.NamespacedName, priority int, after time.Duration)
@@ -188,6 +189,7 @@ func (p *pass) foldOne(d *destination, s *storeState, res *result) {
 	}
 	before := d.status.DeepCopy()
 	d.status.ObservedGeneration, d.status.ObservedRefreshRequest, d.status.ObservedSource = res.generation, res.request, res.source
+	d.status.ObservedPart = res.generated
 	d.conclude(success(res), res.generation)
 	refreshed(&d.status, before, res, s.next)
 }
@@ -213,7 +215,11 @@ func (p *pass) push(ctx context.Context, dests []destination) error {
 	if len(due) == 0 {
 		return nil
 	}
-	sources, hash, err := p.read(ctx, seen)
+	sources, refs, err := p.read(ctx, seen)
+	if errors.Is(err, errNotMade) {
+		p.again(newborn) // The part brings the object back, once the status records it.
+		return nil
+	}
 	if err != nil {
 		var known *store.Error
 		if !errors.As(err, &known) {
@@ -226,7 +232,9 @@ func (p *pass) push(ctx context.Context, dests []destination) error {
 		return nil
 	}
 	for _, d := range due {
-		p.start(ctx, d, sources, d.source(hash))
+		p.start(ctx, d, sources, attempt{
+			p.ps.Generation, p.ps.Annotations[v1alpha1.RefreshRequestAnnotation], d.source(hashOf(refs)),
+		}, p.generatedVersion(refs))
 	}
 	return nil
 }

@@ -29,16 +29,22 @@ type versions struct {
 	generation int64
 	// told is how many changes had been shown when they were read.
 	told int
-	refs map[watch.ObjectRef]string
+	refs map[watch.ObjectRef]version
 	// at is the resourceVersion of a list of Secrets.
 	at   string
 	hash string
 }
 
-func hashOf(refs map[watch.ObjectRef]string) string {
+// version is what is known of a source: its resourceVersion, and what stands for what is pushed of it. Only
+// of a part, which changes without its values, are the two not the same.
+type version struct{ known, pushed string }
+
+func plain(v string) version { return version{v, v} }
+
+func hashOf(refs map[watch.ObjectRef]version) string {
 	flat := make(map[string]string, len(refs))
 	for ref, v := range refs {
-		flat[ref.Resource.Resource+"/"+ref.Name+"/"+ref.Selector] = v
+		flat[ref.Resource.Resource+"/"+ref.Name+"/"+ref.Selector] = v.pushed
 	}
 	return watch.VersionOf(flat)
 }
@@ -46,7 +52,7 @@ func hashOf(refs map[watch.ObjectRef]string) string {
 // selector returns the labels of the Secrets that are pushed; nil where one is named.
 func (p *pass) selector() (labels.Selector, error) {
 	s := p.ps.Spec.Selector.Secret
-	if s.Selector == nil {
+	if s == nil || s.Selector == nil {
 		return nil, nil
 	}
 	return metav1.LabelSelectorAsSelector(s.Selector)
@@ -61,18 +67,20 @@ func (p *pass) versions(ctx context.Context) (*versions, error) {
 	if seen != nil && seen.told == told && seen.generation == p.ps.Generation {
 		return seen, nil
 	}
-	next := &versions{generation: p.ps.Generation, told: told, refs: map[watch.ObjectRef]string{}}
+	next := &versions{generation: p.ps.Generation, told: told, refs: map[watch.ObjectRef]version{}}
 	sel, err := p.selector()
 	if err != nil {
 		return nil, errors.Wrap(err, "spec.selector.secret.selector")
 	}
-	if sel == nil {
+	switch {
+	case p.ps.Spec.Selector.GeneratorRef != nil:
+		err = p.partVersions(ctx, next.refs)
+	case sel == nil:
 		ref := watch.SecretRef(p.ps.Namespace, p.ps.Spec.Selector.Secret.Name)
-		m := &metav1.PartialObjectMetadata{}
-		m.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
+		m := secretMetadata()
 		err = client.IgnoreNotFound(p.client.Get(ctx, ref.NamespacedName, m))
-		next.refs[ref] = m.ResourceVersion
-	} else {
+		next.refs[ref] = plain(m.ResourceVersion)
+	default:
 		list := &metav1.PartialObjectMetadataList{}
 		list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("SecretList"))
 		err = p.client.List(ctx, list, client.InNamespace(p.ps.Namespace), client.MatchingLabelsSelector{Selector: sel})
@@ -80,11 +88,11 @@ func (p *pass) versions(ctx context.Context) (*versions, error) {
 		for _, s := range list.Items {
 			found[s.Name] = s.ResourceVersion
 		}
-		next.refs[watch.SecretsRef(p.ps.Namespace, sel.String())], next.at = watch.VersionOf(found), list.ResourceVersion
+		next.refs[watch.SecretsRef(p.ps.Namespace, sel.String())], next.at = plain(watch.VersionOf(found)), list.ResourceVersion
 	}
 	for _, t := range p.plan.Texts {
 		version, failed := texts.Version(ctx, p.client, p.ps.Namespace, t)
-		next.refs[texts.WatchRef(p.ps.Namespace, t)] = version
+		next.refs[texts.WatchRef(p.ps.Namespace, t)] = plain(version)
 		err = errors.Join(err, failed)
 	}
 	if err != nil {
@@ -105,32 +113,32 @@ func (p *pass) follow(was, is *versions) {
 	p.obj.mu.Unlock()
 	obj, key := p.obj, p.key
 	for ref, version := range is.refs {
-		at := version
+		at := version.known
 		if ref.Name == "" {
 			at = is.at
 		}
-		p.watches.AddAt(ref, owner(p.key), version, at, func() {
+		p.watches.AddAt(ref, owner(p.key), version.known, at, func() {
 			obj.stale()
 			p.enqueue(key, queue.High)
 		})
 	}
 }
 
-// read returns the Secrets as they are pushed, after the template, and the hash of what was read. An error
-// of package store is for a person to mend.
-func (p *pass) read(ctx context.Context, seen *versions) ([]pushed, string, error) {
+// read returns the Secrets as they are pushed, after the template, and the versions of what was read. An
+// error of package store is for a person to mend.
+func (p *pass) read(ctx context.Context, seen *versions) ([]pushed, map[watch.ObjectRef]version, error) {
 	refs := maps.Clone(seen.refs)
 	secrets, err := p.secrets(ctx, refs)
 	if err != nil {
-		return nil, "", err
+		return nil, nil, err
 	}
 	templates := render.Texts{}
 	for _, t := range p.plan.Texts {
 		all, version, err := texts.Read(ctx, p.client, p.ps.Namespace, t)
 		if err != nil {
-			return nil, "", err
+			return nil, nil, err
 		}
-		if refs[texts.WatchRef(p.ps.Namespace, t)] = version; version != "" {
+		if refs[texts.WatchRef(p.ps.Namespace, t)] = plain(version); version != "" {
 			templates[t] = all
 		}
 	}
@@ -138,11 +146,11 @@ func (p *pass) read(ctx context.Context, seen *versions) ([]pushed, string, erro
 	for _, s := range secrets {
 		data, err := render.ShapeData(p.ps.Spec.Template, s.Data, templates)
 		if err != nil {
-			return nil, "", err
+			return nil, nil, err
 		}
 		out = append(out, pushed{push.Source{Namespace: s.Namespace, Name: s.Name, Data: data}, s.Labels})
 	}
-	return out, hashOf(refs), nil
+	return out, refs, nil
 }
 
 // pushed is a Secret that is pushed.
@@ -151,7 +159,11 @@ type pushed struct {
 	labels map[string]string
 }
 
-func (p *pass) secrets(ctx context.Context, refs map[watch.ObjectRef]string) ([]corev1.Secret, error) {
+func (p *pass) secrets(ctx context.Context, refs map[watch.ObjectRef]version) ([]corev1.Secret, error) {
+	if p.ps.Spec.Selector.GeneratorRef != nil {
+		s, err := p.generatedSecret(ctx, refs)
+		return []corev1.Secret{s}, err
+	}
 	sel, err := p.selector()
 	if err != nil {
 		return nil, errors.Wrap(err, "spec.selector.secret.selector")
@@ -163,7 +175,7 @@ func (p *pass) secrets(ctx context.Context, refs map[watch.ObjectRef]string) ([]
 		if kerrors.IsNotFound(err) {
 			return nil, store.NewError(store.NotFound, "Secret %q does not exist; create it or correct spec.selector.secret.name", ref.Name)
 		}
-		refs[ref] = s.ResourceVersion
+		refs[ref] = plain(s.ResourceVersion)
 		return []corev1.Secret{s}, errors.Wrapf(err, "cannot read Secret %q", ref.Name)
 	}
 	list := &corev1.SecretList{}
@@ -174,7 +186,7 @@ func (p *pass) secrets(ctx context.Context, refs map[watch.ObjectRef]string) ([]
 	for _, s := range list.Items {
 		found[s.Name] = s.ResourceVersion
 	}
-	refs[watch.SecretsRef(p.ps.Namespace, sel.String())] = watch.VersionOf(found)
+	refs[watch.SecretsRef(p.ps.Namespace, sel.String())] = plain(watch.VersionOf(found))
 	if len(list.Items) == 0 {
 		return nil, store.NewError(store.NotFound, "no Secret carries the labels of spec.selector.secret.selector; label one or correct the selector")
 	}

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/controller/lanes"
 	"github.com/direct-secrets/direct-secrets/common/controller/routing"
 	"github.com/direct-secrets/direct-secrets/common/scope"
 	"github.com/direct-secrets/direct-secrets/common/store"
@@ -164,8 +165,8 @@ func (d *destination) source(hash string) string {
 }
 
 // lane is where what is pushed to the store has its turn.
-func (d *destination) lane(namespace string) laneKey {
-	return laneKey{d.store.GetUID(), routing.Beside(d.store, namespace)}
+func (d *destination) lane(namespace string) lanes.Key {
+	return lanes.Key{UID: d.store.GetUID(), Beside: routing.Beside(d.store, namespace)}
 }
 
 func byID(a, b v1alpha1.PushStoreStatus) int {

@@ -34,11 +34,13 @@ type job struct {
 // result is what has come of a push to one store.
 type result struct {
 	attempt
-	at      time.Time
-	entries []v1alpha1.PushEntryStatus
-	exists  []string
-	left    []v1alpha1.PushEntryStatus
-	err     error
+	// generated is the version of the values, if a generator made them.
+	generated string
+	at        time.Time
+	entries   []v1alpha1.PushEntryStatus
+	exists    []string
+	left      []v1alpha1.PushEntryStatus
+	err       error
 	// retryAfter is how long a provider asked to wait.
 	retryAfter time.Duration
 }
@@ -57,14 +59,14 @@ func jobFor(jobs []job, key string) ([]job, int) {
 }
 
 // start pushes to one store, beside this pass. The object comes back when it has ended.
-func (p *pass) start(ctx context.Context, d *destination, sources []pushed, hash string) {
-	jobs, err := p.jobs(d, sources, hash)
+func (p *pass) start(ctx context.Context, d *destination, sources []pushed, a attempt, generated string) {
+	jobs, err := p.jobs(d, sources, a.source)
 	if err != nil {
 		d.conclude(failure(d.name(), err), p.ps.Generation)
 		p.again(lastBackoff)
 		return
 	}
-	p.launch(ctx, d, jobs, attempt{p.ps.Generation, p.ps.Annotations[v1alpha1.RefreshRequestAnnotation], hash})
+	p.launch(ctx, d, jobs, a, generated)
 }
 
 // jobs returns what the spec wants of a store, and what is to be removed from it. An error means that
@@ -120,9 +122,9 @@ func (p *pass) takenOut(d *destination, e v1alpha1.PushEntryStatus, sources []pu
 }
 
 // launch has jobs done in the lane of a store; if that is full, the object comes back when it is its turn.
-func (p *pass) launch(ctx context.Context, d *destination, jobs []job, a attempt) {
+func (p *pass) launch(ctx context.Context, d *destination, jobs []job, a attempt, generated string) {
 	lane := d.lane(p.ps.Namespace)
-	if !p.lanes.enter(lane, p.key) {
+	if !p.lanes.Enter(lane, p.key) {
 		p.again(holdInterval) // Whose turn it is may be gone by then, and nobody else be named.
 		return
 	}
@@ -142,8 +144,8 @@ func (p *pass) launch(ctx context.Context, d *destination, jobs []job, a attempt
 	go func() {
 		res := carryOut(ctx, loader, pusher, jobs, timeout)
 		cancel()
-		res.attempt, res.at = a, at
-		if next, waits := p.lanes.leave(lane); waits {
+		res.attempt, res.generated, res.at = a, generated, at
+		if next, waits := p.lanes.Leave(lane); waits {
 			p.enqueue(next, queue.High)
 		}
 		obj.mu.Lock()

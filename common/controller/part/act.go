@@ -1,0 +1,427 @@
+package part
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	kerrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/part"
+	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/target"
+)
+
+// soon is when a pass is repeated under which the world has moved on.
+const soon = 50 * time.Millisecond
+
+// keeping is what failed when a part could not be written.
+const keeping = "part"
+
+// draft is a part as it shall be.
+type draft struct {
+	rec  part.Record
+	data map[string][]byte
+	// used are the IDs of values that were made for it, rotated why those before them are replaced.
+	used    []string
+	rotated map[string]string
+}
+
+// act does what there is to do, by a live read of the part.
+func (p *pass) act(ctx context.Context) error {
+	live, err := p.live(ctx)
+	if err != nil {
+		return err
+	}
+	var rec part.Record
+	if live != nil {
+		rec, _ = part.Of(live.Annotations)
+	}
+	switch {
+	case live == nil:
+	case live.Type != part.Type:
+		p.message = string(store.Invalid) + ": Secret " + live.Name + " has the name that generated values are to be kept under; delete it"
+		p.again(lastBackoff)
+		return p.tell(ctx, nil, false)
+	case live.DeletionTimestamp != nil && rec.UID != p.user.GetUID():
+		p.again(soon)
+		return p.finish(ctx, live, rec) // It is that of an object before this one.
+	case live.DeletionTimestamp != nil:
+		return p.replace(ctx, live, rec)
+	}
+	p.message, p.wait = "", 0
+	t := p.plan(rec, live)
+	if moved, err := p.fence(ctx, t, rec); moved || err != nil {
+		p.again(soon)
+		return err
+	}
+	d := p.draft(rec, live)
+	p.drop(t, d)
+	for _, id := range slices.Sorted(maps.Keys(t.values)) {
+		p.value(ctx, id, t.values[id], d)
+	}
+	p.revoke(ctx, t, d)
+	p.discard(ctx, t)
+	return p.keep(ctx, live, d)
+}
+
+// live reads the part; nil if there is none.
+func (p *pass) live(ctx context.Context) (*corev1.Secret, error) {
+	s := &corev1.Secret{}
+	err := p.client.Get(ctx, p.partKey(), s)
+	if kerrors.IsNotFound(err) {
+		return nil, nil
+	}
+	return s, errors.Wrap(err, "cannot read the part")
+}
+
+// fence reads the object and its generators live where caches that are behind could do harm: before values
+// are replaced, before the part of another object is taken over, and before anything is revoked. It is true
+// if they are not as this pass takes them to be.
+func (p *pass) fence(ctx context.Context, t todo, rec part.Record) (moved bool, err error) {
+	replaces := t.adopt || len(t.freed) > 0 || len(t.dropped) > 0
+	for _, s := range t.values {
+		if s.action != part.Make {
+			continue
+		}
+		if spec, err := p.specNow(ctx, s.ref); err != nil || spec != s.spec {
+			return true, err
+		}
+		replaces = true
+	}
+	if !replaces {
+		return false, nil
+	}
+	o := p.req.empty()
+	if err := p.client.Get(ctx, p.req.NamespacedName, o); err != nil {
+		return true, client.IgnoreNotFound(err)
+	}
+	is := p.userOf(o)
+	if is.GetUID() != p.user.GetUID() || is.GetDeletionTimestamp() != nil ||
+		is.generation != p.user.generation || is.facts.request != p.user.facts.request {
+		return true, nil
+	}
+	return len(t.freed) > 0 && !is.holds(rec) || len(t.dropped) > 0 && !is.settled, nil
+}
+
+// specNow returns the SpecHash of a generator by a live read; empty if there is none.
+func (p *pass) specNow(ctx context.Context, ref v1alpha1.StoreRef) (string, error) {
+	k, ok := p.routes.Serves(&ref)
+	if !ok {
+		return "", nil
+	}
+	g, ok := k.New().(store.GeneratorObject)
+	if !ok {
+		return "", nil
+	}
+	if err := p.client.Get(ctx, k.Key(ref.Name, p.req.Namespace), g); err != nil {
+		return "", errors.Wrap(client.IgnoreNotFound(err), "cannot read the generator")
+	}
+	return part.SpecHash(g)
+}
+
+func (p *pass) draft(rec part.Record, live *corev1.Secret) *draft {
+	d := &draft{rec: rec, data: map[string][]byte{}, rotated: map[string]string{}}
+	d.rec.Entries = maps.Clone(rec.Entries)
+	if d.rec.Entries == nil {
+		d.rec.Entries = map[string]part.Entry{}
+	}
+	d.rec.Retired = slices.Clone(rec.Retired)
+	d.rec.Kind, d.rec.Name, d.rec.UID, d.rec.Class = p.req.kind, p.req.Name, p.user.GetUID(), p.opts.ControllerClass
+	if live != nil {
+		maps.Copy(d.data, live.Data)
+	}
+	p.obj.mu.Lock()
+	defer p.obj.mu.Unlock()
+	d.rec.Retired = append(d.rec.Retired, p.obj.carried...)
+	return d
+}
+
+// drop takes out what nobody wants any more.
+func (p *pass) drop(t todo, d *draft) {
+	for _, id := range t.dropped {
+		d.rec.Retire(id)
+		delete(d.data, id)
+	}
+	for _, id := range t.unkept {
+		v, ok := part.Decode(d.data, id)
+		if !ok {
+			continue
+		}
+		v.Previous = nil
+		e := d.rec.Entries[id]
+		e.Previous, e.Version = "", part.NewVersion()
+		if raw, err := v.Encode(); err == nil {
+			d.data[id], d.rec.Entries[id] = raw, e
+		}
+	}
+}
+
+// value makes or renews the values of one generator. A failure leaves those in place as they are.
+func (p *pass) value(ctx context.Context, id string, s step, d *draft) {
+	e, known := d.rec.Entries[id]
+	var err error
+	if s.action == part.Renew {
+		err = p.renew(ctx, s, &e)
+	} else {
+		e, err = p.renewed(ctx, id, s, d)
+	}
+	switch {
+	case errors.Is(err, errBusy):
+		p.again(lastBackoff) // Whose turn it is may be gone by then, and nobody else be named.
+	case err != nil:
+		p.again(p.obj.fail(id, s.spec, p.user.facts.request, p.now, err, p.opts.Random()))
+		p.fault(s.ref, err)
+	default:
+		p.obj.succeed(id)
+		d.rec.Entries[id] = e
+		if known && s.action == part.Make {
+			d.rotated[id] = s.why
+		}
+	}
+}
+
+// renew has values live longer. Where that is not possible they are replaced in the next pass.
+func (p *pass) renew(ctx context.Context, s step, e *part.Entry) error {
+	var got store.Generated
+	err := p.call(ctx, s.ref, func(ctx context.Context, kind string, g store.Generator) (err error) {
+		got, err = store.Renew(ctx, kind, g, e.State)
+		return err
+	})
+	if errors.Is(err, store.ErrNotRenewable) || store.IsNotFound(err) {
+		e.Final = true
+		p.again(soon)
+		return nil
+	}
+	if err == nil {
+		e.State, e.Expires, e.Renewed = got.State, got.Expires, p.now
+	}
+	return err
+}
+
+// renewed puts new values into a draft, and returns their entry.
+func (p *pass) renewed(ctx context.Context, id string, s step, d *draft) (part.Entry, error) {
+	m, err := p.make(ctx, id, s)
+	if err != nil {
+		return part.Entry{}, err
+	}
+	e := part.Entry{
+		Generator: m.generator, Version: part.NewVersion(), Spec: m.spec, Request: p.user.facts.request,
+		Made: m.at, Expires: m.Expires, State: m.State, Clean: m.State != "" && m.cleans,
+	}
+	v := part.Values{Current: m.Values}
+	if was, ok := part.Decode(d.data, id); ok && p.keepsPrevious(m.generator) {
+		v.Previous, e.Previous = was.Current, d.rec.Entries[id].Version
+	}
+	raw, err := v.Encode()
+	if err != nil {
+		return part.Entry{}, err
+	}
+	d.rec.Retire(id)
+	d.data[id], d.used = raw, append(d.used, id)
+	return e, nil
+}
+
+// make has new values made, unless there are some that no part holds yet.
+func (p *pass) make(ctx context.Context, id string, s step) (made, error) {
+	p.obj.mu.Lock()
+	m, ok := p.obj.made[id]
+	p.obj.mu.Unlock()
+	if ok && m.spec == s.spec && !expired(m.Expires, p.now.Add(p.now.Sub(m.at))) {
+		return m, nil
+	}
+	if ok {
+		if err := p.abandon(ctx, id, m); err != nil {
+			return made{}, err
+		}
+	}
+	m = made{generator: generatorOf(s.ref), spec: s.spec, at: p.now}
+	err := p.call(ctx, s.ref, func(ctx context.Context, kind string, g store.Generator) (err error) {
+		_, m.cleans = g.(store.Cleaner)
+		m.Generated, err = store.Generate(ctx, kind, g)
+		return err
+	})
+	if err != nil {
+		return made{}, err
+	}
+	p.obj.mu.Lock()
+	p.obj.made[id] = m
+	p.obj.mu.Unlock()
+	if err := part.CheckValues(m.Values); err != nil {
+		return made{}, errors.Join(err, p.abandon(ctx, id, m))
+	}
+	return m, nil
+}
+
+// abandon revokes values that no part will hold.
+func (p *pass) abandon(ctx context.Context, id string, m made) error {
+	if m.cleans && m.State != "" && !expired(m.Expires, p.now) {
+		if err := p.cleanup(ctx, m.generator, m.State); err != nil {
+			return err
+		}
+	}
+	p.obj.mu.Lock()
+	defer p.obj.mu.Unlock()
+	delete(p.obj.made, id)
+	return nil
+}
+
+// discard revokes values that were made for nothing: another process was first.
+func (p *pass) discard(ctx context.Context, t todo) {
+	p.obj.mu.Lock()
+	all := maps.Clone(p.obj.made)
+	p.obj.mu.Unlock()
+	for id, m := range all {
+		if _, wanted := t.values[id]; wanted || p.obj.wait(id, m.spec, p.user.facts.request, p.now) > 0 {
+			continue
+		}
+		if err := p.abandon(ctx, id, m); err != nil {
+			p.again(p.obj.fail("made "+id, "", "", p.now, err, p.opts.Random()))
+		}
+	}
+}
+
+// revoke revokes what nobody holds any more, when its time has come.
+func (p *pass) revoke(ctx context.Context, t todo, d *draft) {
+	for _, c := range slices.Concat(t.freed, t.revoked) {
+		i := slices.IndexFunc(d.rec.Retired, func(r part.Retired) bool { return r.Version == c.Version && r.State == c.State })
+		if i < 0 {
+			continue
+		}
+		if c.Release.IsZero() && !expired(c.Expires, p.now) {
+			if linger := p.linger(ctx, c.Generator); linger > 0 {
+				d.rec.Retired[i].Release = p.now.Add(linger)
+				p.again(linger)
+				continue
+			}
+		}
+		if err := p.end(ctx, c); err != nil {
+			continue
+		}
+		d.rec.Retired = slices.Delete(d.rec.Retired, i, i+1)
+	}
+}
+
+// end revokes a credential, unless it has expired.
+func (p *pass) end(ctx context.Context, c part.Retired) error {
+	if expired(c.Expires, p.now) {
+		return nil
+	}
+	what := "retired " + c.Version
+	if wait := p.obj.wait(what, "", "", p.now); wait > 0 {
+		p.again(wait)
+		return p.obj.failed(what)
+	}
+	err := p.cleanup(ctx, c.Generator, c.State)
+	switch {
+	case errors.Is(err, errBusy):
+		p.again(lastBackoff)
+	case err != nil:
+		p.again(p.obj.fail(what, "", "", p.now, err, p.opts.Random()))
+		safe := store.Safe(err)
+		p.warn(c.Generator, "a credential that was replaced could not be revoked yet: "+string(safe.Class)+": "+safe.Message)
+	default:
+		p.obj.succeed(what)
+	}
+	return err
+}
+
+// keep writes the part as it shall be, if it is not so.
+func (p *pass) keep(ctx context.Context, live *corev1.Secret, d *draft) error {
+	switch empty := len(d.rec.Entries)+len(d.rec.Retired) == 0; {
+	case empty && live == nil:
+		return p.tell(ctx, nil, false)
+	case empty:
+		err := p.client.Delete(ctx, live, client.Preconditions{UID: &live.UID, ResourceVersion: &live.ResourceVersion})
+		if err != nil {
+			return p.unkept(ctx, err)
+		}
+		p.obj.told = nil // The next one is another.
+		return p.tell(ctx, nil, false)
+	}
+	next := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: p.req.Namespace, Name: p.nameOf(p.req)}, Type: part.Type}
+	if live != nil {
+		next = live.DeepCopy()
+	}
+	if err := p.fill(ctx, next, d); err != nil {
+		return err
+	}
+	var err error
+	switch {
+	case live == nil:
+		err = p.client.Create(ctx, next)
+	case !equality.Semantic.DeepEqual(live, next):
+		err = p.client.Patch(ctx, next, client.MergeFromWithOptions(live, client.MergeFromWithOptimisticLock{}))
+	}
+	if err != nil {
+		return p.unkept(ctx, err)
+	}
+	p.obj.succeed(keeping)
+	p.obj.mu.Lock()
+	for _, id := range d.used {
+		delete(p.obj.made, id)
+	}
+	p.obj.carried = nil
+	p.obj.mu.Unlock()
+	for id, why := range d.rotated {
+		p.events.Eventf(p.user.Object, nil, corev1.EventTypeNormal, "Rotated", "Generate", "the values of %s %q were replaced: %s",
+			d.rec.Entries[id].Generator.Kind, d.rec.Entries[id].Generator.Name, why)
+	}
+	return p.tell(ctx, next, len(d.used) > 0)
+}
+
+// fill brings a part to what a draft says.
+func (p *pass) fill(ctx context.Context, s *corev1.Secret, d *draft) error {
+	text, err := d.rec.Encode()
+	if err != nil {
+		return err
+	}
+	s.Data = d.data
+	metav1.SetMetaDataAnnotation(&s.ObjectMeta, v1alpha1.PartAnnotation, text)
+	metav1.SetMetaDataLabel(&s.ObjectMeta, target.ManagedLabel(p.opts.Module), "true")
+	owners := []metav1.OwnerReference{p.ownerOf()}
+	to, err := p.targetOwner(ctx)
+	switch {
+	case err != nil:
+		return err
+	case to != nil:
+		owners = append(owners, *to)
+	default: // As long as the object is not in step, the Secret that there was keeps it.
+		for _, o := range s.OwnerReferences {
+			if o.Kind == secretKind {
+				owners = append(owners, o)
+			}
+		}
+	}
+	s.OwnerReferences = owners
+	if d.rec.Cleans() {
+		controllerutil.AddFinalizer(s, part.Finalizer(p.opts.Module))
+	} else {
+		controllerutil.RemoveFinalizer(s, part.Finalizer(p.opts.Module))
+	}
+	return nil
+}
+
+// unkept is what comes of a part that could not be written. What was made for it is kept in memory.
+func (p *pass) unkept(ctx context.Context, err error) error {
+	switch {
+	case kerrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
+		return nil
+	case kerrors.IsConflict(err), kerrors.IsAlreadyExists(err), kerrors.IsNotFound(err):
+		p.again(soon)
+		return nil
+	case kerrors.IsForbidden(err), kerrors.IsInvalid(err), kerrors.IsRequestEntityTooLargeError(err):
+		p.again(p.obj.fail(keeping, "", "", p.now, err, p.opts.Random()))
+		p.message = string(store.Denied) + ": the Secret in which generated values are kept could not be written: " + errors.Cause(err).Error()
+		return p.tell(ctx, nil, false)
+	}
+	return errors.Wrap(err, "cannot write the part")
+}

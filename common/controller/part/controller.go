@@ -1,0 +1,299 @@
+// Package part is the loop that keeps parts: it has generators make values for the objects that use them,
+// keeps these in a part beside the object, and has them rotated, renewed and revoked.
+package part
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/connection"
+	"github.com/direct-secrets/direct-secrets/common/controller/lanes"
+	"github.com/direct-secrets/direct-secrets/common/controller/routing"
+	"github.com/direct-secrets/direct-secrets/common/part"
+	"github.com/direct-secrets/direct-secrets/common/queue"
+	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/target"
+)
+
+// releaseEvery is the pace at which objects are let go when their generator becomes ready.
+const releaseEvery = time.Second / 50
+
+// Options of the loop.
+type Options struct {
+	// Module is the API group of the module.
+	Module string
+	// Kinds of stores that the module serves, generators among them.
+	Kinds []store.Kind
+	// Concurrency is the number of workers.
+	Concurrency int
+	// ControllerClass is the class of generators that this operator serves.
+	ControllerClass string
+	// Namespaced is true for an operator that serves chosen namespaces only: it has no right to read
+	// cluster Kinds.
+	Namespaced bool
+	// CallTimeout is the deadline of one call to a generator.
+	CallTimeout time.Duration
+	// Suspect is told of a generator that was refused. Default: nobody.
+	Suspect func(k store.Kind, s types.NamespacedName)
+	// Random returns numbers in [0, 1) for jitter. Default: rand.Float64.
+	Random func() float64
+	// Now is the clock. Default: time.Now.
+	Now func() time.Time
+}
+
+// Reconciler keeps the parts of the objects that use a generator of this module.
+type Reconciler struct {
+	// client is live, cache is not.
+	client client.Client
+	cache  client.Reader
+	events events.EventRecorder
+	log    logr.Logger
+	pool   *connection.Pool
+	routes *routing.Routes
+	rules  routing.Rulebook
+	lanes  lanes.Lanes[request]
+	opts   Options
+	// enqueueAfter adds an object with a priority to the queue.
+	enqueueAfter func(req request, priority int, after time.Duration)
+
+	mu      sync.Mutex
+	objects map[request]*object
+}
+
+// request names an object that uses generators; or, with the kind Secret, a part that tells no such object.
+type request struct {
+	kind string
+	types.NamespacedName
+}
+
+// Setup adds the loop to a manager, if the module has generators. live must not read from a cache.
+func Setup(mgr manager.Manager, live client.Client, pool *connection.Pool, o Options) error {
+	var kinds []store.Kind
+	for _, k := range o.Kinds {
+		if k.Generator {
+			kinds = append(kinds, k)
+		}
+	}
+	if len(kinds) == 0 {
+		return nil
+	}
+	routes, err := routing.New(mgr.GetCache(), mgr.GetScheme(), kinds)
+	if err != nil {
+		return errors.Wrap(err, "cannot route generator Kinds")
+	}
+	if o.Random == nil {
+		o.Random = rand.Float64
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Suspect == nil {
+		o.Suspect = func(store.Kind, types.NamespacedName) {}
+	}
+	r := &Reconciler{
+		client: live, cache: mgr.GetCache(), events: mgr.GetEventRecorder("direct-secrets"), log: mgr.GetLogger(),
+		pool: pool, routes: routes, opts: o, objects: map[request]*object{},
+	}
+	var q *queue.Queue[request]
+	c, err := controller.NewTyped("part", mgr, controller.TypedOptions[request]{
+		Reconciler:              r,
+		MaxConcurrentReconciles: o.Concurrency,
+		RateLimiter:             workqueue.DefaultTypedControllerRateLimiter[request](),
+		NewQueue: func(name string, l workqueue.TypedRateLimiter[request]) workqueue.TypedRateLimitingInterface[request] {
+			q = queue.New(name, l)
+			return q
+		},
+	})
+	if err != nil {
+		return errors.Wrap(err, "cannot make the controller")
+	}
+	r.enqueueAfter = func(req request, priority int, after time.Duration) {
+		q.AddWithOpts(priorityqueue.AddOpts{Priority: &priority, After: after}, req)
+	}
+	return r.watch(c, mgr)
+}
+
+func (r *Reconciler) enqueue(req request) { r.enqueueAfter(req, queue.High, 0) }
+
+func (r *Reconciler) watch(c controller.TypedController[request], mgr manager.Manager) error {
+	sources := []source.TypedSource[request]{
+		source.TypedKind(mgr.GetCache(), client.Object(&v1alpha1.ExternalSecret{}), r.objectEvents()),
+		source.TypedKind(mgr.GetCache(), client.Object(&v1alpha1.PushSecret{}), r.objectEvents()),
+		source.TypedKind(mgr.GetCache(), client.Object(secretMetadata()), r.secretEvents()),
+	}
+	byLabels := false
+	for _, k := range r.routes.Kinds {
+		if k.Cluster && r.opts.Namespaced {
+			continue // Its informer would never sync.
+		}
+		byLabels = byLabels || k.Cluster
+		sources = append(sources, source.TypedKind(mgr.GetCache(), client.Object(k.New()), r.generatorEvents(k)))
+	}
+	if byLabels {
+		sources = append(sources, source.TypedKind(mgr.GetCache(), client.Object(routing.NamespaceMetadata()), r.namespaceEvents()))
+	}
+	for _, s := range sources {
+		if err := c.Watch(s); err != nil {
+			return errors.Wrap(err, "cannot watch")
+		}
+	}
+	return nil
+}
+
+func secretMetadata() *metav1.PartialObjectMetadata {
+	m := &metav1.PartialObjectMetadata{}
+	m.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
+	return m
+}
+
+type (
+	funcs    = handler.TypedFuncs[client.Object, request]
+	requests = workqueue.TypedRateLimitingInterface[request]
+)
+
+// objectEvents follows the objects that use a generator of this module, or did.
+func (r *Reconciler) objectEvents() funcs {
+	enqueue := func(o client.Object) {
+		if u := r.userOf(o); len(u.generators) > 0 {
+			r.enqueue(u.request())
+		}
+	}
+	return funcs{
+		CreateFunc: func(_ context.Context, e event.CreateEvent, _ requests) { enqueue(e.Object) },
+		UpdateFunc: func(_ context.Context, e event.UpdateEvent, _ requests) {
+			was, is := r.userOf(e.ObjectOld), r.userOf(e.ObjectNew)
+			if len(was.generators)+len(is.generators) == 0 {
+				return
+			}
+			if was.GetUID() != is.GetUID() || was.GetDeletionTimestamp() == nil && is.GetDeletionTimestamp() != nil ||
+				!equality.Semantic.DeepEqual(was.facts, is.facts) {
+				r.enqueue(is.request())
+			}
+		},
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, _ requests) { enqueue(e.Object) },
+	}
+}
+
+// secretEvents follows parts, and targets that come anew: they own their part.
+func (r *Reconciler) secretEvents() funcs {
+	onPart := func(o client.Object) {
+		rec, ok := part.Of(o.GetAnnotations())
+		req := request{rec.Kind, types.NamespacedName{Namespace: o.GetNamespace(), Name: rec.Name}}
+		switch {
+		case ok && o.GetName() == r.nameOf(req):
+			r.enqueue(req)
+		case o.GetDeletionTimestamp() != nil && r.holds(o):
+			r.enqueue(request{secretKind, client.ObjectKeyFromObject(o)})
+		}
+	}
+	return funcs{
+		CreateFunc: func(ctx context.Context, e event.CreateEvent, _ requests) {
+			onPart(e.Object)
+			for name := range target.Marks(e.Object.GetAnnotations()) {
+				es := &v1alpha1.ExternalSecret{}
+				if r.cache.Get(ctx, types.NamespacedName{Namespace: e.Object.GetNamespace(), Name: name}, es) == nil {
+					if u := r.userOf(es); len(u.generators) > 0 {
+						r.enqueue(u.request())
+					}
+				}
+			}
+		},
+		UpdateFunc: func(_ context.Context, e event.UpdateEvent, _ requests) { onPart(e.ObjectNew) },
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, _ requests) { onPart(e.Object) },
+	}
+}
+
+// generatorEvents brings objects back when a generator of theirs comes, goes, changes, or becomes ready.
+func (r *Reconciler) generatorEvents(k routing.Route) funcs {
+	return funcs{
+		CreateFunc: func(ctx context.Context, e event.CreateEvent, _ requests) {
+			if !e.IsInInitialList {
+				r.release(ctx, e.Object.GetNamespace(), k, e.Object.GetName())
+			}
+		},
+		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, _ requests) {
+			was, ok := e.ObjectOld.(store.Object)
+			is, ok2 := e.ObjectNew.(store.Object)
+			if !ok || !ok2 {
+				return
+			}
+			if was.GetGeneration() != is.GetGeneration() || was.GetUID() != is.GetUID() || routing.Held(was) != nil && routing.Held(is) == nil {
+				r.release(ctx, is.GetNamespace(), k, is.GetName())
+			}
+		},
+		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, _ requests) {
+			r.rules.Forget(e.Object.GetUID())
+			r.release(ctx, e.Object.GetNamespace(), k, e.Object.GetName())
+		},
+	}
+}
+
+// namespaceEvents has the objects of a namespace look again at whether their generators admit it.
+func (r *Reconciler) namespaceEvents() funcs {
+	return funcs{UpdateFunc: func(ctx context.Context, e event.UpdateEvent, _ requests) {
+		if equality.Semantic.DeepEqual(e.ObjectOld.GetLabels(), e.ObjectNew.GetLabels()) {
+			return
+		}
+		for _, k := range r.routes.Kinds {
+			if k.Cluster {
+				r.release(ctx, e.ObjectNew.GetName(), k, "")
+			}
+		}
+	}}
+}
+
+// release brings the objects of a namespace, or of all, back that use a generator; one of any name if that
+// is empty.
+func (r *Reconciler) release(ctx context.Context, namespace string, k routing.Route, name string) {
+	n := 0
+	for _, list := range []client.ObjectList{&v1alpha1.ExternalSecretList{}, &v1alpha1.PushSecretList{}} {
+		if err := r.cache.List(ctx, list, client.InNamespace(namespace)); err != nil {
+			return // Only a cache that is shutting down fails.
+		}
+		for _, o := range items(list) {
+			u := r.userOf(o)
+			if !u.uses(r.routes, k, name) {
+				continue
+			}
+			if obj := r.peek(u.request()); obj != nil {
+				obj.noWait()
+			}
+			r.enqueueAfter(u.request(), queue.High, time.Duration(n)*releaseEvery)
+			n++
+		}
+	}
+}
+
+func items(list client.ObjectList) []client.Object {
+	var out []client.Object
+	switch l := list.(type) {
+	case *v1alpha1.ExternalSecretList:
+		for i := range l.Items {
+			out = append(out, &l.Items[i])
+		}
+	case *v1alpha1.PushSecretList:
+		for i := range l.Items {
+			out = append(out, &l.Items[i])
+		}
+	}
+	return out
+}

@@ -1,0 +1,137 @@
+package part
+
+import (
+	"context"
+	"time"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/controller/lanes"
+	"github.com/direct-secrets/direct-secrets/common/controller/routing"
+	"github.com/direct-secrets/direct-secrets/common/part"
+	"github.com/direct-secrets/direct-secrets/common/store"
+)
+
+// errBusy means that too many others use the generator now.
+var errBusy = errors.New("the generator is busy")
+
+// find returns the generator that a reference names, of whatever class.
+func (p *pass) find(ctx context.Context, ref v1alpha1.StoreRef) (routing.Route, store.GeneratorObject, error) {
+	k, ok := p.routes.Serves(&ref)
+	switch {
+	case !ok:
+		return k, nil, store.NewError(store.Invalid, "this module does not serve it")
+	case k.Cluster && p.opts.Namespaced:
+		return k, nil, store.NewError(store.Denied, "this operator serves chosen namespaces only and may not read cluster Kinds; use the namespaced Kind")
+	}
+	s, err := p.routes.Find(ctx, k, ref, p.req.Namespace)
+	if err != nil {
+		return k, nil, store.NewError(store.Unavailable, "it cannot be read")
+	}
+	g, ok := s.(store.GeneratorObject)
+	if !ok {
+		return k, nil, store.NewError(store.NotFound, "it does not exist; create it or correct the reference")
+	}
+	g, ok = g.DeepCopyObject().(store.GeneratorObject)
+	if !ok {
+		return k, nil, store.NewError(store.Unavailable, "it cannot be copied")
+	}
+	return k, g, nil
+}
+
+// generator is find that returns nil for a generator that an operator of another class serves.
+func (p *pass) generator(ref v1alpha1.StoreRef) (store.GeneratorObject, error) {
+	_, g, err := p.find(context.Background(), ref)
+	if err != nil || g.StoreSpec().Controller != p.opts.ControllerClass {
+		return nil, err
+	}
+	return g, nil
+}
+
+// keepsPrevious reports whether a generator keeps the values that were replaced last; also where that cannot
+// be told.
+func (p *pass) keepsPrevious(g part.Generator) bool {
+	_, o, err := p.find(context.Background(), refTo(g))
+	return err != nil || o.GeneratorSpec().KeepPrevious
+}
+
+func refTo(g part.Generator) v1alpha1.StoreRef { return v1alpha1.StoreRef{Kind: g.Kind, Name: g.Name} }
+
+// refused says why a generator may not be used now; nil if it may.
+func (p *pass) refused(ref v1alpha1.StoreRef, g store.GeneratorObject) error {
+	if c := routing.Held(g); c != nil {
+		return store.NewError(store.Unavailable, "it is not ready: %s: %s", c.Reason, c.Message)
+	}
+	c, ok := g.(store.ClusterObject)
+	if !ok {
+		return nil
+	}
+	_, refusal, err := p.rules.Grant(context.Background(), p.cache, c, p.req.Namespace)
+	switch {
+	case err != nil:
+		p.again(soon)
+		return store.NewError(store.Unavailable, "whom it serves cannot be told yet")
+	case refusal != "":
+		return store.NewError(store.Denied, "%s", refusal)
+	}
+	return nil
+}
+
+// call uses a generator, within the bounds of what may be under way at it.
+func (p *pass) call(ctx context.Context, ref v1alpha1.StoreRef, f func(ctx context.Context, kind string, g store.Generator) error) error {
+	k, o, err := p.find(ctx, ref)
+	if err != nil {
+		return err
+	}
+	beside := routing.Beside(o, p.req.Namespace)
+	lane := lanes.Key{UID: o.GetUID(), Beside: beside}
+	if !p.lanes.Enter(lane, p.req) {
+		return errBusy
+	}
+	defer func() {
+		if next, waits := p.lanes.Leave(lane); waits {
+			p.enqueue(next)
+		}
+	}()
+	ctx, cancel := context.WithTimeout(ctx, p.opts.CallTimeout)
+	defer cancel()
+	c, err := p.pool.Loader(k.Kind, o, beside).Client(ctx)
+	if err == nil {
+		var g store.Generator
+		if g, err = store.AsGenerator(c); err == nil {
+			err = f(ctx, k.GoName(), g)
+		}
+	}
+	if store.ClassOf(err) == store.Denied {
+		p.opts.Suspect(k.Kind, client.ObjectKeyFromObject(o))
+	}
+	return err
+}
+
+// cleanup revokes a credential.
+func (p *pass) cleanup(ctx context.Context, g part.Generator, state string) error {
+	return p.call(ctx, refTo(g), func(ctx context.Context, kind string, g store.Generator) error {
+		return store.Cleanup(ctx, kind, g, state)
+	})
+}
+
+// linger returns how long a credential stays valid after nobody is known to hold it any more.
+func (p *pass) linger(ctx context.Context, g part.Generator) time.Duration {
+	var d time.Duration
+	_ = p.call(ctx, refTo(g), func(_ context.Context, _ string, g store.Generator) error {
+		d = store.Linger(g)
+		return nil
+	})
+	return d
+}
+
+// warn tells of what went wrong beside the values themselves.
+func (p *pass) warn(g part.Generator, message string) {
+	p.log.Info(message, "kind", g.Kind, "name", g.Name, p.req.kind, p.req.String())
+	if p.user.Object != nil {
+		p.events.Eventf(p.user.Object, nil, corev1.EventTypeWarning, "LeftBehind", "Generate", "%s %q: %s", g.Kind, g.Name, message)
+	}
+}

@@ -1,0 +1,323 @@
+package part
+
+import (
+	"context"
+	"fmt"
+	"hash/fnv"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
+	corev1 "k8s.io/api/core/v1"
+	kerrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/part"
+	"github.com/direct-secrets/direct-secrets/common/queue"
+	"github.com/direct-secrets/direct-secrets/common/store"
+)
+
+// pass is one look at the part of one object.
+type pass struct {
+	*Reconciler
+	req  request
+	user user
+	obj  *object
+	now  time.Time
+	// wait is the time until something is to be looked at again; 0 for never.
+	wait time.Duration
+	// message says why values are missing or could not be replaced.
+	message string
+}
+
+// Reconcile looks at the part of one object.
+func (r *Reconciler) Reconcile(ctx context.Context, req request) (res reconcile.Result, err error) {
+	defer func() {
+		// What panicked may hold a secret, so it is not shown.
+		if v := recover(); v != nil {
+			err = errors.Errorf("panic of type %T", v)
+		}
+		if ctx.Err() != nil {
+			res, err = reconcile.Result{}, nil // The operator ends; what failed for that is no error.
+		}
+	}()
+	p := &pass{Reconciler: r, req: req, now: r.opts.Now()}
+	if err := p.run(ctx); err != nil {
+		return reconcile.Result{}, err
+	}
+	if p.wait <= 0 {
+		return reconcile.Result{}, nil
+	}
+	low := queue.Low
+	return reconcile.Result{RequeueAfter: max(p.wait, time.Millisecond), Priority: &low}, nil
+}
+
+func (p *pass) run(ctx context.Context) error {
+	if p.req.kind == secretKind {
+		return p.release(ctx)
+	}
+	o := p.req.empty()
+	err := p.cache.Get(ctx, p.req.NamespacedName, o)
+	switch {
+	case kerrors.IsNotFound(err):
+		o = nil
+	case err != nil:
+		return errors.Wrap(err, "cannot read the object")
+	case o.GetDeletionTimestamp() != nil:
+		o = nil
+	}
+	meta, err := p.cached(ctx)
+	if err != nil {
+		return err
+	}
+	if o == nil {
+		return p.orphaned(ctx, meta)
+	}
+	p.user = p.userOf(o)
+	if meta == nil && len(p.user.generators) == 0 {
+		p.forget(p.req)
+		return nil
+	}
+	p.obj = p.object(p.req, o.GetUID())
+	// What the cache shows decides whether there is anything to do; what is done rests on a live read.
+	var rec part.Record
+	if meta != nil {
+		rec, _ = part.Of(meta.Annotations)
+	}
+	if todo := p.plan(rec, meta); todo.empty() && meta != nil {
+		return p.tell(ctx, meta, false)
+	}
+	return p.act(ctx)
+}
+
+// empty returns an empty object of the kind.
+func (r request) empty() client.Object {
+	if r.kind == pushSecretKind {
+		return &v1alpha1.PushSecret{}
+	}
+	return &v1alpha1.ExternalSecret{}
+}
+
+// cached returns the metadata of the part from the cache; nil if it shows none.
+func (p *pass) cached(ctx context.Context) (*metav1.PartialObjectMetadata, error) {
+	m := secretMetadata()
+	err := p.cache.Get(ctx, p.partKey(), m)
+	if kerrors.IsNotFound(err) {
+		return nil, nil
+	}
+	return m, errors.Wrap(err, "cannot read the part")
+}
+
+func (p *pass) partKey() types.NamespacedName {
+	return types.NamespacedName{Namespace: p.req.Namespace, Name: p.nameOf(p.req)}
+}
+
+func (r *Reconciler) nameOf(req request) string {
+	return part.Name(req.kind, req.Name, r.opts.Module, r.opts.ControllerClass)
+}
+
+// todo is what there is to do with a part.
+type todo struct {
+	// values are what is to be done with those of generators, by ID.
+	values map[string]step
+	// dropped are the IDs of values that nobody wants any more.
+	dropped []string
+	// unkept are the IDs of values of which the previous ones are not to be kept any more.
+	unkept []string
+	// freed are retired credentials that nobody holds any more, revoked those whose time has come.
+	freed, revoked []part.Retired
+	// owners is true if the owners are not as they shall be, adopt if the part is that of an object before.
+	owners, adopt bool
+	// leftover is true if the part is deleted already.
+	leftover bool
+}
+
+type step struct {
+	ref    v1alpha1.StoreRef
+	action part.Action
+	why    string
+	spec   string
+}
+
+func (t todo) empty() bool {
+	return len(t.values)+len(t.dropped)+len(t.unkept)+len(t.freed)+len(t.revoked) == 0 && !t.owners && !t.adopt && !t.leftover
+}
+
+// plan says what is to be done with a part as it was seen, and notes when to look again.
+func (p *pass) plan(rec part.Record, m metav1.Object) todo {
+	t := todo{values: map[string]step{}}
+	if !isNil(m) {
+		t.leftover = m.GetDeletionTimestamp() != nil
+		t.adopt = rec.UID != p.user.GetUID()
+		t.owners = !p.owned(m)
+	}
+	held := p.user.holds(rec)
+	wanted := map[string]bool{}
+	for _, ref := range p.user.generators {
+		id := part.ID(ref)
+		wanted[id] = true
+		if s, ok := p.step(ref, rec, held); ok {
+			t.values[id] = s
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(rec.Entries)) {
+		switch e := rec.Entries[id]; {
+		case !wanted[id] && p.user.settled:
+			t.dropped = append(t.dropped, id)
+		case wanted[id] && e.Previous != "" && !p.keepsPrevious(e.Generator):
+			t.unkept = append(t.unkept, id)
+		}
+	}
+	for _, c := range rec.Retired {
+		switch {
+		case expired(c.Expires, p.now), !c.Release.IsZero() && p.due(c.Release):
+			t.revoked = append(t.revoked, c)
+		case c.Release.IsZero() && held && !rec.Kept(c):
+			t.freed = append(t.freed, c)
+		}
+	}
+	return t
+}
+
+// due reports whether a time has come, and has the object looked at when it does.
+func (p *pass) due(at time.Time) bool {
+	if wait := at.Sub(p.now); wait > 0 {
+		p.again(wait)
+		return false
+	}
+	return true
+}
+
+func expired(at, now time.Time) bool { return !at.IsZero() && now.After(at) }
+
+// step says what is to be done with the values of one generator; false for nothing.
+func (p *pass) step(ref v1alpha1.StoreRef, rec part.Record, held bool) (step, bool) {
+	id := part.ID(ref)
+	in := part.Input{
+		Now: p.now, Suspended: p.user.suspended, Fixed: p.user.fixed, Rotates: p.user.rotates,
+		Held: held, Request: p.user.facts.request, Spread: spread(p.user.GetUID(), id),
+	}
+	if e, ok := rec.Entries[id]; ok {
+		in.Entry = &e
+	}
+	g, err := p.generator(ref)
+	if err != nil {
+		p.fault(ref, err) // It is looked at again when the generator comes.
+		return step{}, false
+	}
+	if g == nil {
+		return step{}, false // An operator of another class serves it.
+	}
+	if in.Spec, err = part.SpecHash(g); err == nil {
+		in.Interval, err = g.GeneratorSpec().RotationInterval.Or(0)
+	}
+	if err != nil {
+		p.fault(ref, store.NewError(store.Invalid, "spec.rotationInterval: %s", err))
+		return step{}, false
+	}
+	action, why, next := part.Decide(in)
+	if action == part.Nothing {
+		p.obj.succeed(id)
+		if !next.IsZero() {
+			p.due(next)
+		}
+		return step{}, false
+	}
+	if err := p.refused(ref, g); err != nil {
+		p.fault(ref, err)
+		return step{}, false
+	}
+	if wait := p.obj.wait(id, in.Spec, in.Request, p.now); wait > 0 {
+		p.fault(ref, p.obj.failed(id))
+		p.again(wait)
+		return step{}, false
+	}
+	return step{ref: ref, action: action, why: why, spec: in.Spec}, true
+}
+
+// fault notes why the values of a generator are not as they should be.
+func (p *pass) fault(ref v1alpha1.StoreRef, err error) {
+	if err != nil && p.message == "" {
+		safe := store.Safe(err)
+		p.message = fmt.Sprintf("%s: %s %q: %s", safe.Class, ref.Kind, ref.Name, safe.Message)
+	}
+}
+
+// again has the object looked at after a time, or earlier.
+func (p *pass) again(wait time.Duration) {
+	if p.wait == 0 || wait < p.wait {
+		p.wait = wait
+	}
+}
+
+// spread returns a number in [0, 1) that is always the same for the values of one generator.
+func spread(uid types.UID, id string) float64 {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(string(uid) + id))
+	return float64(h.Sum32()) / (1 << 32)
+}
+
+// owned reports whether the owners of a part are those that it shall have.
+func (p *pass) owned(m metav1.Object) bool {
+	var objects, targets int
+	for _, o := range m.GetOwnerReferences() {
+		switch {
+		case o.UID == p.user.GetUID():
+			objects++
+		case o.Kind == secretKind:
+			targets++
+		}
+	}
+	if p.user.target == "" || !p.user.settled {
+		return objects == 1
+	}
+	uid, known := p.targetUID()
+	return objects == 1 && (!known || targets == 1 && slices.ContainsFunc(m.GetOwnerReferences(), func(o metav1.OwnerReference) bool { return o.UID == uid }))
+}
+
+// targetUID returns the uid of the Secret that the object has made, as the cache shows it.
+func (p *pass) targetUID() (types.UID, bool) {
+	m := secretMetadata()
+	err := p.cache.Get(context.Background(), types.NamespacedName{Namespace: p.req.Namespace, Name: p.user.target}, m)
+	return m.UID, err == nil && m.DeletionTimestamp == nil
+}
+
+// ownerOf is the reference to the object.
+func (p *pass) ownerOf() metav1.OwnerReference {
+	yes, no := true, false
+	return metav1.OwnerReference{
+		APIVersion: v1alpha1.GroupVersion.String(), Kind: p.req.kind, Name: p.user.GetName(), UID: p.user.GetUID(),
+		Controller: &yes, BlockOwnerDeletion: &no,
+	}
+}
+
+// targetOwner is the reference to the Secret that was made from the part; nil if there is none.
+func (p *pass) targetOwner(ctx context.Context) (*metav1.OwnerReference, error) {
+	if p.user.target == "" || !p.user.settled {
+		return nil, nil
+	}
+	m := secretMetadata()
+	err := p.client.Get(ctx, types.NamespacedName{Namespace: p.req.Namespace, Name: p.user.target}, m)
+	if kerrors.IsNotFound(err) || err == nil && m.DeletionTimestamp != nil {
+		return nil, nil
+	}
+	no := false
+	return &metav1.OwnerReference{
+		APIVersion: corev1.SchemeGroupVersion.String(), Kind: secretKind, Name: m.Name, UID: m.UID, BlockOwnerDeletion: &no,
+	}, errors.Wrap(err, "cannot read the Secret that the part belongs to")
+}
+
+func isNil(m metav1.Object) bool {
+	switch m := m.(type) {
+	case *metav1.PartialObjectMetadata:
+		return m == nil
+	case *corev1.Secret:
+		return m == nil
+	}
+	return m == nil
+}

@@ -1,0 +1,105 @@
+package part
+
+import "time"
+
+// An Action is what is to be done with the values of one generator.
+type Action string
+
+// The actions.
+const (
+	Nothing Action = ""
+	// Make makes new values. Those in place stay until the new ones are kept.
+	Make Action = "make"
+	// Renew has those in place live longer.
+	Renew Action = "renew"
+)
+
+// Input is what the decision about the values of one generator rests on.
+type Input struct {
+	// Entry describes the values; nil if there are none.
+	Entry *Entry
+	Now   time.Time
+	// Suspended objects get no other values; those that they have are kept alive.
+	Suspended bool
+	// Fixed objects keep their values for good, since nothing can be put in their place.
+	Fixed bool
+	// Rotates is true for objects that get new values without having asked for them.
+	Rotates bool
+	// Held is true if all consumers hold the values in place. Values that were never delivered are not
+	// replaced only because time has passed.
+	Held bool
+	// Request is the refresh that is asked for.
+	Request string
+	// Spec is the SpecHash of the generator.
+	Spec string
+	// Interval after which values are replaced; 0 for never.
+	Interval time.Duration
+	// Spread is in [0, 1) and always the same for the same values, so that not all come due together.
+	Spread float64
+}
+
+// Reasons to make new values.
+const (
+	First     = "first"
+	Requested = "a refresh was requested"
+	Changed   = "the generator has changed"
+	Elapsed   = "rotationInterval has passed"
+	Expiring  = "they expire"
+)
+
+// Decide says what is to be done with the values of one generator and why, and when to ask again; a zero
+// time stands for never.
+func Decide(in Input) (a Action, why string, next time.Time) {
+	e := in.Entry
+	switch {
+	case e == nil && in.Suspended:
+		return Nothing, "", time.Time{}
+	case e == nil:
+		return Make, First, time.Time{}
+	}
+	if !in.Suspended && !in.Fixed {
+		switch {
+		case in.Request != "" && in.Request != e.Request:
+			return Make, Requested, time.Time{}
+		case in.Rotates && in.Spec != e.Spec:
+			return Make, Changed, time.Time{}
+		}
+	}
+	rotates := in.Rotates && !in.Suspended && !in.Fixed
+	if rotates && in.Held && in.Interval > 0 {
+		if due := e.Made.Add(early(in.Interval, in.Spread)); !in.Now.Before(due) {
+			return Make, Elapsed, time.Time{}
+		} else {
+			next = due
+		}
+	}
+	if e.Expires.IsZero() {
+		return Nothing, "", next
+	}
+	due := e.renewal(in.Spread)
+	switch late := !in.Now.Before(due); {
+	case !late && (next.IsZero() || due.Before(next)):
+		return Nothing, "", due
+	case !late:
+		return Nothing, "", next
+	case !e.Final && e.State != "" && in.Now.Before(e.Expires):
+		return Renew, "", next
+	case rotates:
+		return Make, Expiring, time.Time{}
+	}
+	return Nothing, "", next
+}
+
+// renewal is when values that expire are renewed or replaced: when two thirds of their time have passed.
+func (e Entry) renewal(spread float64) time.Time {
+	since := e.Made
+	if !e.Renewed.IsZero() {
+		since = e.Renewed
+	}
+	return since.Add(early(e.Expires.Sub(since)*2/3, spread))
+}
+
+// early returns d less up to a tenth.
+func early(d time.Duration, spread float64) time.Duration {
+	return time.Duration(float64(d) * (1 - spread/10))
+}
