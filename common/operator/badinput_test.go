@@ -106,13 +106,24 @@ func TestBadInput(t *testing.T) {
 			reason:  v1alpha1.ReasonInvalidSpec,
 			message: []string{"nothing to read"},
 		},
-		"NotSupportedYet": {
-			why: "what is not served is said",
+		"GeneratorToExtract": {
+			why: "a generator has nothing to extract",
 			spec: func(es *v1alpha1.ExternalSecret) {
-				es.Spec.DataFrom = []v1alpha1.DataFromEntry{{SourceRef: &v1alpha1.SourceRef{GeneratorRef: &v1alpha1.StoreRef{Kind: "Password", Name: "pw"}}}}
+				es.Spec.DataFrom = []v1alpha1.DataFromEntry{{
+					Extract:   &v1alpha1.RemoteRef{Key: "db"},
+					SourceRef: &v1alpha1.SourceRef{GeneratorRef: &v1alpha1.StoreRef{Kind: "FakeGenerator", Name: "gen"}},
+				}}
 			},
 			reason:  v1alpha1.ReasonInvalidSpec,
-			message: []string{"spec.dataFrom[0]: sourceRef.generatorRef", "not supported yet"},
+			message: []string{"spec.dataFrom[0]: sourceRef.generatorRef", "make two entries of it"},
+		},
+		"StoreAsGenerator": {
+			why: "a store generates nothing",
+			spec: func(es *v1alpha1.ExternalSecret) {
+				es.Spec.DataFrom = []v1alpha1.DataFromEntry{{SourceRef: &v1alpha1.SourceRef{GeneratorRef: &v1alpha1.StoreRef{Kind: "FakeStore", Name: "store"}}}}
+			},
+			reason:  v1alpha1.ReasonInvalidSpec,
+			message: []string{"generatorRef", "is a store", "storeRef"},
 		},
 		"TypeChanged": {
 			why: "the type of a Secret cannot change",

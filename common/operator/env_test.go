@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -117,9 +118,7 @@ func (e *env) start() {
 			}
 		}),
 	}
-	for _, k := range e.server.Kinds() {
-		opts = append(opts, operator.WithStore(k))
-	}
+	opts = append(opts, e.kinds()...)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- operator.New("provider-fake", fakev1.Group, opts...).Run(ctx) }()
@@ -129,6 +128,11 @@ func (e *env) start() {
 			e.Errorf("operator: %v", err)
 		}
 	})
+}
+
+// kinds are those that the server serves, stores and generators.
+func (e *env) kinds() []operator.Option {
+	return withKinds(slices.Concat(e.server.Kinds(), e.server.GeneratorKinds())...)
 }
 
 func (e *env) create(o client.Object) {

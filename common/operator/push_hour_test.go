@@ -80,7 +80,7 @@ func TestPushHour(t *testing.T) {
 // startBy runs an operator whose clock is ahead by what a test says.
 func (e *env) startBy(ahead *atomic.Int64) {
 	e.Helper()
-	e.run(e.operator(append(withKinds(e.server.Kinds()...), operator.WithClock(func() time.Time {
+	e.run(e.operator(append(e.kinds(), operator.WithClock(func() time.Time {
 		return time.Now().Add(time.Duration(ahead.Load()))
 	}))...))
 }

@@ -344,7 +344,6 @@ func (p *pass) keep(ctx context.Context, live *corev1.Secret, d *draft) error {
 		if err != nil {
 			return p.unkept(ctx, err)
 		}
-		p.obj.told = nil // The next one is another.
 		return p.tell(ctx, nil, false)
 	}
 	next := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: p.req.Namespace, Name: p.nameOf(p.req)}, Type: part.Type}

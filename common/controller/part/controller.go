@@ -5,6 +5,7 @@ package part
 import (
 	"context"
 	"math/rand/v2"
+	"reflect"
 	"sync"
 	"time"
 
@@ -173,7 +174,7 @@ type (
 // objectEvents follows the objects that use a generator of this module, or did.
 func (r *Reconciler) objectEvents() funcs {
 	enqueue := func(o client.Object) {
-		if u := r.userOf(o); len(u.generators) > 0 {
+		if u := r.userOf(o); r.concerns(u) {
 			r.enqueue(u.request())
 		}
 	}
@@ -181,11 +182,11 @@ func (r *Reconciler) objectEvents() funcs {
 		CreateFunc: func(_ context.Context, e event.CreateEvent, _ requests) { enqueue(e.Object) },
 		UpdateFunc: func(_ context.Context, e event.UpdateEvent, _ requests) {
 			was, is := r.userOf(e.ObjectOld), r.userOf(e.ObjectNew)
-			if len(was.generators)+len(is.generators) == 0 {
+			if !r.concerns(was) && !r.concerns(is) {
 				return
 			}
 			if was.GetUID() != is.GetUID() || was.GetDeletionTimestamp() == nil && is.GetDeletionTimestamp() != nil ||
-				!equality.Semantic.DeepEqual(was.facts, is.facts) {
+				!reflect.DeepEqual(was.facts, is.facts) {
 				r.enqueue(is.request())
 			}
 		},

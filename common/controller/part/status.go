@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
@@ -21,8 +22,9 @@ const maxMessage = 1024
 
 // told is what the status of an object was last made to say about its part.
 type told struct {
-	// instead of what the cache shows; what it shows after that is believed again.
-	seen, said *v1alpha1.PartStatus
+	said *v1alpha1.PartStatus
+	// version is the resourceVersion of the object with it.
+	version string
 }
 
 // module is the name under which this operator records its parts.
@@ -40,10 +42,11 @@ func (p *pass) tell(ctx context.Context, m metav1.Object, anew bool) error {
 	if !isNil(m) || p.message != "" {
 		want = &v1alpha1.PartStatus{Module: p.module(), Message: cut(p.message)}
 	}
-	seen := p.recorded()
-	is := seen
-	if t := p.obj.told; t != nil && same(t.seen, seen) {
-		is = t.said // The cache is behind.
+	is := p.recorded()
+	if t := p.obj.told; t != nil {
+		if c, err := resourceversion.CompareResourceVersion(p.user.GetResourceVersion(), t.version); err == nil && c < 0 {
+			is = t.said // The cache is behind.
+		}
 	}
 	switch {
 	case !isNil(m):
@@ -57,11 +60,11 @@ func (p *pass) tell(ctx context.Context, m metav1.Object, anew bool) error {
 	if same(is, want) {
 		return nil
 	}
-	if err := p.apply(ctx, want); err != nil {
-		return err
+	version, err := p.apply(ctx, want)
+	if err == nil && version != "" {
+		p.obj.told = &told{said: want, version: version}
 	}
-	p.obj.told = &told{seen: seen, said: want}
-	return nil
+	return err
 }
 
 // recorded returns what the status of the object says about the part, as the cache shows it.
@@ -87,7 +90,9 @@ func cut(text string) string {
 	return strings.ToValidUTF8(text[:maxMessage-3], "") + "..."
 }
 
-func (p *pass) apply(ctx context.Context, s *v1alpha1.PartStatus) error {
+// apply writes the entry, or takes it out, and returns the resourceVersion of the object; empty if it is another
+// by now.
+func (p *pass) apply(ctx context.Context, s *v1alpha1.PartStatus) (string, error) {
 	parts := []v1alpha1.PartStatus{}
 	if s != nil {
 		parts = append(parts, *s)
@@ -98,7 +103,7 @@ func (p *pass) apply(ctx context.Context, s *v1alpha1.PartStatus) error {
 		"status":   map[string]any{"parts": parts},
 	})
 	if err != nil {
-		return errors.Wrap(err, "cannot encode the status")
+		return "", errors.Wrap(err, "cannot encode the status")
 	}
 	out := &unstructured.Unstructured{}
 	out.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(p.req.kind))
@@ -107,7 +112,7 @@ func (p *pass) apply(ctx context.Context, s *v1alpha1.PartStatus) error {
 	err = p.client.Status().Patch(ctx, out, client.RawPatch(types.ApplyPatchType, body),
 		client.FieldOwner("direct-secrets-part:"+p.module()), client.ForceOwnership)
 	if kerrors.IsConflict(err) || kerrors.IsNotFound(err) {
-		return nil // It is another object by now, or none.
+		return "", nil // It is another object by now, or none.
 	}
-	return errors.Wrap(err, "cannot record the part")
+	return out.GetResourceVersion(), errors.Wrap(err, "cannot record the part")
 }

@@ -65,6 +65,8 @@ func (u *user) ofExternalSecret(es *v1alpha1.ExternalSecret, routes *routing.Rou
 			u.add(routes, e.SourceRef.GeneratorRef)
 		}
 	}
+	u.parts = es.Status.Parts
+	u.settled = es.Status.ObservedGeneration == es.Generation && meta.IsStatusConditionTrue(es.Status.Conditions, v1alpha1.ConditionReady)
 	if len(u.generators) == 0 {
 		return
 	}
@@ -72,8 +74,6 @@ func (u *user) ofExternalSecret(es *v1alpha1.ExternalSecret, routes *routing.Rou
 	u.suspended = es.Spec.Suspend || err != nil // For an invalid spec nothing is made either.
 	u.fixed = es.Spec.Target.Immutable
 	u.rotates = policy.Periodic(es.Spec.RefreshPolicy, plan.Interval)
-	u.settled = es.Status.ObservedGeneration == es.Generation && meta.IsStatusConditionTrue(es.Status.Conditions, v1alpha1.ConditionReady)
-	u.parts = es.Status.Parts
 	if es.Status.Binding != nil {
 		u.target = es.Status.Binding.Name
 	}
@@ -90,13 +90,14 @@ func (u *user) ofExternalSecret(es *v1alpha1.ExternalSecret, routes *routing.Rou
 func (u *user) ofPushSecret(ps *v1alpha1.PushSecret, routes *routing.Routes) {
 	ref := ps.Spec.Selector.GeneratorRef
 	u.add(routes, ref)
+	ready := meta.FindStatusCondition(ps.Status.Conditions, v1alpha1.ConditionReady)
+	u.settled = ready != nil && ready.Status == metav1.ConditionTrue && ready.ObservedGeneration == ps.Generation
+	u.parts = ps.Status.Parts
 	if len(u.generators) == 0 {
 		return
 	}
 	_, err := push.NewPlan(&ps.Spec)
-	u.suspended, u.rotates, u.parts = ps.Spec.Suspend || err != nil, true, ps.Status.Parts
-	ready := meta.FindStatusCondition(ps.Status.Conditions, v1alpha1.ConditionReady)
-	u.settled = ready != nil && ready.Status == metav1.ConditionTrue && ready.ObservedGeneration == ps.Generation
+	u.suspended, u.rotates = ps.Spec.Suspend || err != nil, true
 	u.delivered = map[part.Generator]string{}
 	for i, s := range ps.Status.Stores {
 		if i > 0 && u.delivered[generatorOf(*ref)] != s.ObservedPart {
@@ -132,6 +133,11 @@ func (u user) holds(rec part.Record) bool {
 		}
 	}
 	return true
+}
+
+// concerns reports whether the object uses generators of this module, or did.
+func (r *Reconciler) concerns(u user) bool {
+	return len(u.generators) > 0 || slices.ContainsFunc(u.parts, func(s v1alpha1.PartStatus) bool { return s.Module == r.module() })
 }
 
 func generatorOf(ref v1alpha1.StoreRef) part.Generator {

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/direct-secrets/direct-secrets/common/store"
 )
@@ -26,6 +27,11 @@ type Backend struct {
 	last     map[string]int // versions ever made up, by key; outlives a deletion
 	password string
 	faults   []*injected
+
+	now      func() time.Time
+	renewals *int
+	serial   int // credentials ever issued
+	issued   map[string]*credential
 
 	records []Record
 	changed chan struct{} // closed when a record comes in
@@ -73,6 +79,7 @@ func New(opts ...Option) *Backend {
 		features:  store.Features{Exclusive: true, Guarded: true},
 		secrets:   map[string]*secret{},
 		last:      map[string]int{},
+		now:       time.Now,
 		changed:   make(chan struct{}),
 	}
 	for _, o := range opts {
@@ -146,10 +153,18 @@ func (b *Backend) Connect(ctx context.Context, password string) (store.Client, e
 }
 
 func (b *Backend) connect(ctx context.Context, object, password string) (store.Client, error) {
+	c, err := b.dial(ctx, object, password)
+	if err != nil {
+		return nil, err
+	}
+	return newClient(c), nil
+}
+
+func (b *Backend) dial(ctx context.Context, object, password string) (*conn, error) {
 	if err := b.begin(ctx, Record{Call: CallConnect, Store: object}); err != nil {
 		return nil, err
 	}
-	return newClient(&conn{b: b, password: password}), nil
+	return &conn{b: b, password: password}, nil
 }
 
 // admit tells whether a client with this password may call.

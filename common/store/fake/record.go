@@ -23,13 +23,16 @@ const (
 	CallCreate   Call = "Create"
 	CallUpdate   Call = "Update"
 	CallDelete   Call = "Delete"
+	CallGenerate Call = "Generate"
+	CallRenew    Call = "Renew"
+	CallCleanup  Call = "Cleanup"
 )
 
 // A Record is a call that was made. It is written when the call begins, whatever becomes of it.
 type Record struct {
 	Call Call
 	Time time.Time
-	// Refs that Get and GetBatch were asked for, and the secret of a write.
+	// Refs that Get and GetBatch were asked for, the secret of a write, and the credential of Renew and Cleanup.
 	Refs []store.Ref
 	// Query that Find was asked for.
 	Query store.Query

@@ -1,5 +1,6 @@
 // Package fake is a provider in memory: a secret service whose contents, faults and call log a test
-// holds in its hands, and the store Kinds FakeStore and ClusterFakeStore that read it.
+// holds in its hands, the store Kinds FakeStore and ClusterFakeStore that read it, and the generator Kinds
+// FakeGenerator and ClusterFakeGenerator for which it issues credentials.
 //
 // A Server belongs to one test environment. It holds backends by the name that stores give in
 // spec.backend, and yields the Kinds to run the operator with:
@@ -64,6 +65,14 @@ func (s *Server) ConnectClusterFakeStore(ctx context.Context, o *v1alpha1.Cluste
 }
 
 func (s *Server) connect(ctx context.Context, o client.Object, spec *v1alpha1.FakeStoreSpec, creds store.Credentials) (store.Client, error) {
+	c, err := s.dial(ctx, o, spec, creds)
+	if err != nil {
+		return nil, err
+	}
+	return newClient(c), nil
+}
+
+func (s *Server) dial(ctx context.Context, o client.Object, spec *v1alpha1.FakeStoreSpec, creds store.Credentials) (*conn, error) {
 	s.mu.Lock()
 	b, ok := s.backends[spec.Backend]
 	s.mu.Unlock()
@@ -74,7 +83,7 @@ func (s *Server) connect(ctx context.Context, o client.Object, spec *v1alpha1.Fa
 	if err != nil {
 		return nil, err
 	}
-	return b.connect(ctx, client.ObjectKeyFromObject(o).String(), password)
+	return b.dial(ctx, client.ObjectKeyFromObject(o).String(), password)
 }
 
 func passwordOf(ctx context.Context, spec *v1alpha1.FakeStoreSpec, creds store.Credentials) (string, error) {

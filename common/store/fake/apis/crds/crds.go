@@ -10,7 +10,13 @@ var (
 	FakeStore []byte
 	//go:embed fake.direct-secrets.io_clusterfakestores.yaml
 	ClusterFakeStore []byte
+	//go:embed fake.direct-secrets.io_fakegenerators.yaml
+	FakeGenerator []byte
+	//go:embed fake.direct-secrets.io_clusterfakegenerators.yaml
+	ClusterFakeGenerator []byte
 )
 
 // All returns every CustomResourceDefinition of this package.
-func All() [][]byte { return [][]byte{FakeStore, ClusterFakeStore} }
+func All() [][]byte {
+	return [][]byte{FakeStore, ClusterFakeStore, FakeGenerator, ClusterFakeGenerator}
+}

@@ -1,4 +1,4 @@
-// Package v1alpha1 holds the store Kinds of the in-memory provider. They serve tests only; no
+// Package v1alpha1 holds the store and generator Kinds of the in-memory provider. They serve tests only; no
 // release installs them.
 //
 // +kubebuilder:object:generate=true
@@ -24,6 +24,8 @@ func AddToScheme(s *runtime.Scheme) error {
 	s.AddKnownTypes(GroupVersion,
 		&FakeStore{}, &FakeStoreList{},
 		&ClusterFakeStore{}, &ClusterFakeStoreList{},
+		&FakeGenerator{}, &FakeGeneratorList{},
+		&ClusterFakeGenerator{}, &ClusterFakeGeneratorList{},
 	)
 	metav1.AddToGroupVersion(s, GroupVersion)
 	return nil

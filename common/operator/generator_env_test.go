@@ -1,0 +1,223 @@
+package operator_test
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/part"
+	"github.com/direct-secrets/direct-secrets/common/store/fake"
+	fakev1 "github.com/direct-secrets/direct-secrets/common/store/fake/apis/v1alpha1"
+)
+
+// genEnv is an env whose operator and provider go by a clock that the test can set forward, and whose
+// requests it can refuse.
+type genEnv struct {
+	*env
+	ahead atomic.Int64
+	gate  gate
+}
+
+// newGenEnv makes an environment with a FakeGenerator "gen" and a running operator.
+func newGenEnv(t *testing.T, change ...func(*fakev1.FakeGenerator)) *genEnv {
+	t.Helper()
+	g := &genEnv{env: newIdleEnv(t)}
+	g.backend = g.server.Backend("gen", fake.Clock(func() time.Time { return time.Now().Add(time.Duration(g.ahead.Load())) }))
+	g.config = rest.CopyConfig(config)
+	g.config.Wrap(g.gate.wrap)
+	g.create(g.generator("gen", change...))
+	g.startBy(&g.ahead)
+	return g
+}
+
+func (g *genEnv) restart() {
+	g.stop()
+	g.startBy(&g.ahead)
+}
+
+func (g *genEnv) generator(name string, change ...func(*fakev1.FakeGenerator)) *fakev1.FakeGenerator {
+	o := &fakev1.FakeGenerator{ObjectMeta: g.meta(name), Spec: fakev1.FakeGeneratorSpec{Backend: "gen", Prefix: "u"}}
+	for _, f := range change {
+		f(o)
+	}
+	return o
+}
+
+// leased makes credentials that live for an hour and are revoked as soon as they are replaced.
+func leased(g *fakev1.FakeGenerator) { g.Spec.TTL, g.Spec.RevocationDelay = "1h", "0s" }
+
+// generated returns an object that takes all from the generator.
+func (g *genEnv) generated(name string, change ...spec) *v1alpha1.ExternalSecret {
+	es := g.externalSecret(name, func(es *v1alpha1.ExternalSecret) {
+		es.Spec.StoreRef, es.Spec.Data = nil, nil
+		es.Spec.DataFrom = []v1alpha1.DataFromEntry{{SourceRef: &v1alpha1.SourceRef{GeneratorRef: &v1alpha1.StoreRef{Kind: "FakeGenerator", Name: "gen"}}}}
+	})
+	for _, f := range change {
+		f(es)
+	}
+	return es
+}
+
+// made creates an object and returns the username that it got.
+func (g *genEnv) made(name string, change ...spec) string {
+	g.Helper()
+	g.create(g.generated(name, change...))
+	g.wantReady(name, v1alpha1.ReasonSecretSynced)
+	return g.user(name)
+}
+
+// user returns the username that a Secret holds.
+func (g *genEnv) user(name string) string {
+	g.Helper()
+	s := g.secret(name)
+	if s == nil {
+		return ""
+	}
+	return string(s.Data["username"])
+}
+
+// pass sets the clock forward and has all parts looked at.
+func (g *genEnv) pass(d time.Duration) {
+	g.Helper()
+	g.ahead.Add(int64(d))
+	for _, p := range g.parts() {
+		patch := fmt.Sprintf(`{"metadata":{"labels":{"looked-at":%q}}}`, randomName())
+		if err := api.Patch(g.ctx, &p, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
+			g.Fatal(err)
+		}
+	}
+}
+
+// parts returns the parts of the namespace.
+func (g *genEnv) parts() []corev1.Secret {
+	g.Helper()
+	var list corev1.SecretList
+	if err := api.List(g.ctx, &list, client.InNamespace(g.ns)); err != nil {
+		g.Fatal(err)
+	}
+	var parts []corev1.Secret
+	for _, s := range list.Items {
+		if s.Type == part.Type {
+			parts = append(parts, s)
+		}
+	}
+	return parts
+}
+
+// wantUser waits until a Secret holds a username for which ok is true.
+func (g *genEnv) wantUser(name, why string, ok func(string) bool) string {
+	g.Helper()
+	var got string
+	g.eventually(func() string {
+		if got = g.user(name); ok(got) {
+			return ""
+		}
+		return fmt.Sprintf("%s: Secret %s holds %q", why, name, got)
+	})
+	return got
+}
+
+func not(was string) func(string) bool {
+	return func(is string) bool { return is != "" && is != was }
+}
+
+// wantLive waits until exactly these credentials are neither revoked nor have expired.
+func (g *genEnv) wantLive(want ...string) {
+	g.Helper()
+	g.eventually(func() string {
+		if got := g.backend.Live(); strings.Join(got, " ") != strings.Join(want, " ") {
+			return fmt.Sprintf("live are %q, want %q", got, want)
+		}
+		return ""
+	})
+}
+
+// wantDelivered waits until the status of an object says that its Secret holds what the part does, and nothing is
+// left to revoke.
+func (g *genEnv) wantDelivered(name string) {
+	g.Helper()
+	g.eventually(func() string {
+		es := g.get(name)
+		if !meta.IsStatusConditionTrue(es.Status.Conditions, v1alpha1.ConditionReady) || len(es.Status.Parts) != 1 {
+			return "the object is not in step"
+		}
+		for _, p := range g.parts() {
+			rec, ok := part.Of(p.Annotations)
+			for _, e := range rec.Entries {
+				if ok && p.UID == es.Status.Parts[0].UID && len(es.Status.Sources) == 1 && es.Status.Sources[0].Version == e.Version && len(rec.Retired) == 0 {
+					return ""
+				}
+			}
+		}
+		return "the status does not say what the part says"
+	})
+}
+
+// gate refuses requests of an operator.
+type gate struct {
+	mu     sync.Mutex
+	refuse func(*http.Request) bool
+}
+
+func (g *gate) wrap(next http.RoundTripper) http.RoundTripper {
+	return roundTripper(func(r *http.Request) (*http.Response, error) {
+		g.mu.Lock()
+		refused := g.refuse != nil && g.refuse(r)
+		g.mu.Unlock()
+		if !refused {
+			return next.RoundTrip(r)
+		}
+		body := `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"InternalError","message":"injected","code":500}`
+		return &http.Response{
+			StatusCode: http.StatusInternalServerError, Status: "500 Internal Server Error", Request: r,
+			Header: http.Header{"Content-Type": {"application/json"}}, Body: readCloser(body), ContentLength: int64(len(body)),
+			Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		}, nil
+	})
+}
+
+// close refuses what f says, until the function returned is called.
+func (g *gate) close(f func(*http.Request) bool) (open func()) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.refuse = f
+	return func() {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		g.refuse = nil
+	}
+}
+
+// writesOf matches writes of parts, or of all other Secrets.
+func writesOf(parts bool) func(*http.Request) bool {
+	return func(r *http.Request) bool {
+		_, name, ok := strings.Cut(r.URL.Path, "/secrets")
+		if !ok || r.Method == http.MethodGet {
+			return false
+		}
+		if r.Method == http.MethodPost {
+			body, err := r.GetBody()
+			if err != nil {
+				return false
+			}
+			raw, err := io.ReadAll(body)
+			if err != nil {
+				return false
+			}
+			name = string(raw) // In whatever encoding, it shows the name.
+		}
+		return strings.Contains(name, "-part-") == parts
+	}
+}

@@ -1,0 +1,110 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	common "github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+)
+
+// FakeGenerator makes credentials that the memory of a test knows.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:categories=direct-secrets
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+type FakeGenerator struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec FakeGeneratorSpec `json:"spec"`
+	// +optional
+	Status common.StoreStatus `json:"status,omitzero"`
+}
+
+// FakeGeneratorList is a list of FakeGenerators.
+//
+// +kubebuilder:object:root=true
+type FakeGeneratorList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+
+	Items []FakeGenerator `json:"items"`
+}
+
+// ClusterFakeGenerator is a FakeGenerator that serves many namespaces.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:scope=Cluster,categories=direct-secrets
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+type ClusterFakeGenerator struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec ClusterFakeGeneratorSpec `json:"spec"`
+	// +optional
+	Status common.StoreStatus `json:"status,omitzero"`
+}
+
+// ClusterFakeGeneratorList is a list of ClusterFakeGenerators.
+//
+// +kubebuilder:object:root=true
+type ClusterFakeGeneratorList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+
+	Items []ClusterFakeGenerator `json:"items"`
+}
+
+// FakeGeneratorSpec says which backend makes the credentials, and of what kind.
+type FakeGeneratorSpec struct {
+	common.StoreSpec      `json:",inline"`
+	common.GeneratorSpec  `json:",inline"`
+	common.RevocationSpec `json:",inline"`
+
+	// Name of the backend that the test has set up.
+	// +kubebuilder:validation:MaxLength=253
+	Backend string `json:"backend"`
+
+	// What the values begin with.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	Prefix string `json:"prefix,omitempty"`
+
+	// How long credentials live. Unset: for ever, and then nothing is to be revoked.
+	// +optional
+	TTL common.Duration `json:"ttl,omitempty"`
+
+	// Credentials. Unset: none.
+	// +optional
+	Auth *FakeAuth `json:"auth,omitempty"`
+}
+
+// ClusterFakeGeneratorSpec is a FakeGeneratorSpec that says whom it serves.
+type ClusterFakeGeneratorSpec struct {
+	FakeGeneratorSpec       `json:",inline"`
+	common.ClusterStoreSpec `json:",inline"`
+}
+
+// StoreSpec returns the embedded spec.
+func (g *FakeGenerator) StoreSpec() *common.StoreSpec { return &g.Spec.StoreSpec }
+
+// StoreStatus returns the embedded status.
+func (g *FakeGenerator) StoreStatus() *common.StoreStatus { return &g.Status }
+
+// GeneratorSpec returns the embedded spec.
+func (g *FakeGenerator) GeneratorSpec() *common.GeneratorSpec { return &g.Spec.GeneratorSpec }
+
+// StoreSpec returns the embedded spec.
+func (g *ClusterFakeGenerator) StoreSpec() *common.StoreSpec { return &g.Spec.StoreSpec }
+
+// StoreStatus returns the embedded status.
+func (g *ClusterFakeGenerator) StoreStatus() *common.StoreStatus { return &g.Status }
+
+// GeneratorSpec returns the embedded spec.
+func (g *ClusterFakeGenerator) GeneratorSpec() *common.GeneratorSpec { return &g.Spec.GeneratorSpec }
+
+// ClusterStoreSpec returns the embedded spec.
+func (g *ClusterFakeGenerator) ClusterStoreSpec() *common.ClusterStoreSpec {
+	return &g.Spec.ClusterStoreSpec
+}
