@@ -3,6 +3,7 @@ module github.com/direct-secrets/direct-secrets/provider-gcp
 go 1.26.0
 
 require (
+	cloud.google.com/go/compute/metadata v0.9.0
 	cloud.google.com/go/secretmanager v1.22.0
 	github.com/crossplane/crossplane-runtime/v2 v2.4.0
 	github.com/direct-secrets/direct-secrets/common v0.1.0
@@ -18,7 +19,6 @@ require (
 )
 
 require (
-	cloud.google.com/go/compute/metadata v0.9.0 // indirect
 	cloud.google.com/go/iam v1.11.0 // indirect
 	dario.cat/mergo v1.0.2 // indirect
 	github.com/Masterminds/goutils v1.1.1 // indirect

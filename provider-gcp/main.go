@@ -1,10 +1,13 @@
-// Command provider-gcp keeps Secrets in step with Google Secret Manager.
+// Command provider-gcp keeps Secrets in step with Google Secret Manager, and makes access tokens of Google
+// Cloud.
 package main
 
 import (
 	"os"
+	"slices"
 
 	"github.com/direct-secrets/direct-secrets/common/operator"
+	"github.com/direct-secrets/direct-secrets/provider-gcp/accesstoken"
 	"github.com/direct-secrets/direct-secrets/provider-gcp/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/provider-gcp/secretmanager"
 )
@@ -13,7 +16,7 @@ func main() { os.Exit(provider().Main()) }
 
 func provider(opts ...operator.Option) *operator.Operator {
 	opts = append(opts, operator.WithScheme(v1alpha1.AddToScheme))
-	for _, k := range (secretmanager.Provider{}).Kinds() {
+	for _, k := range slices.Concat(secretmanager.Provider{}.Kinds(), accesstoken.Provider{}.Kinds()) {
 		opts = append(opts, operator.WithStore(k))
 	}
 	return operator.New("provider-gcp", v1alpha1.Group, opts...)

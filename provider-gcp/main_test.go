@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"testing"
 
@@ -89,9 +90,48 @@ func TestCRD(t *testing.T) {
 	}
 }
 
+func TestGeneratorCRD(t *testing.T) {
+	both := byKey("")
+	both.WorkloadIdentity = byToken("").WorkloadIdentity
+	scopes := func(s ...string) v1alpha1.GCPAccessTokenSpec { return v1alpha1.GCPAccessTokenSpec{Scopes: s} }
+	everything := v1alpha1.GCPAccessTokenSpec{
+		StoreSpec:     common.StoreSpec{RefreshInterval: "1m"},
+		GeneratorSpec: common.GeneratorSpec{RotationInterval: "30m", KeepPrevious: true},
+		Scopes:        []string{"https://www.googleapis.com/auth/devstorage.read_only", "openid"},
+		Endpoint:      "http://127.0.0.1:8080", Auth: byToken(reader),
+	}
+	cases := map[string]struct {
+		reason string
+		spec   v1alpha1.GCPAccessTokenSpec
+		want   string // part of the rejection
+	}{
+		"Empty":      {"All may be left to the operator.", v1alpha1.GCPAccessTokenSpec{}, ""},
+		"Everything": {"All fields go together.", everything, ""},
+		"TwoAuths":   {"Which of two would win?", v1alpha1.GCPAccessTokenSpec{Auth: both}, "set either secretRef or workloadIdentity"},
+		"NoAuth":     {"An auth that names nobody is a mistake.", v1alpha1.GCPAccessTokenSpec{Auth: &v1alpha1.GCPAuth{}}, "set either secretRef or workloadIdentity"},
+		"ManyScopes": {"There are not that many scopes.", scopes(slices.Repeat([]string{"openid"}, 21)...), "spec.scopes"},
+		"EmptyScope": {"Nothing is no scope.", scopes("openid", ""), "spec.scopes[1]"},
+		"LongScope":  {"A scope has an end.", scopes(strings.Repeat("a", 257)), "spec.scopes[0]"},
+		"TwoScopes":  {"A list has an entry for each scope.", scopes("openid email"), "spec.scopes[0]"},
+		"Interval":   {"An interval is a time.", v1alpha1.GCPAccessTokenSpec{GeneratorSpec: common.GeneratorSpec{RotationInterval: "soon"}}, "spec.rotationInterval"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			twin := &v1alpha1.ClusterGCPAccessToken{Spec: v1alpha1.ClusterGCPAccessTokenSpec{GCPAccessTokenSpec: tc.spec}}
+			one := &v1alpha1.GCPAccessToken{Spec: tc.spec}
+			one.Namespace = "default"
+			for _, o := range []client.Object{one, twin} {
+				o.SetName(strings.ToLower(name))
+				suite.Accepts(t, tc.reason, o, tc.want)
+			}
+		})
+	}
+}
+
 func TestExamples(t *testing.T) {
 	suite.Create(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}})
 	docs := append(bytes.Split(examples.SecretManager, []byte("\n---\n")), examples.WorkloadIdentity)
+	docs = append(docs, bytes.Split(examples.AccessToken, []byte("\n---\n"))...)
 	for _, doc := range docs {
 		o := &unstructured.Unstructured{}
 		if err := yaml.Unmarshal(doc, &o.Object); err != nil {
@@ -101,8 +141,8 @@ func TestExamples(t *testing.T) {
 			suite.Create(t, o, client.DryRunAll, client.FieldValidation("Strict"))
 		}
 	}
-	if len(docs) != 5 {
-		t.Errorf("%d documents, want 5", len(docs))
+	if len(docs) != 7 {
+		t.Errorf("%d documents, want 7", len(docs))
 	}
 }
 

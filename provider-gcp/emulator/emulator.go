@@ -24,6 +24,7 @@ type Emulator struct {
 	order   []*secret // by creation
 
 	identities identities
+	handedOut  handedOut
 	calls      callLog
 	faults     faultSet
 }
@@ -60,14 +61,18 @@ func resourceOf(req any) string {
 func (e *Emulator) intercept(ctx context.Context, req any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
 	method, resource := path.Base(info.FullMethod), resourceOf(req)
 	token := bearer(ctx)
-	caller, known := e.identities.who(token, e.now())
-	e.calls.add(Call{Time: e.now(), Method: method, Name: resource, Caller: caller})
+	holder, known := e.identities.who(token, e.now())
+	e.calls.add(Call{Time: e.now(), Method: method, Name: resource, Caller: holder.caller})
 	fault, err := e.suffer(ctx, method, secretIDOf(resource))
 	if err != nil {
 		return nil, err
 	}
 	if !known {
 		return nil, status.Error(codes.Unauthenticated, "Request had invalid authentication credentials. Expected OAuth 2 access token, login cookie or other valid authentication credential.")
+	}
+	if !holder.forAll() {
+		insufficient := Fault{Code: codes.PermissionDenied, Message: "Request had insufficient authentication scopes.", Reason: "ACCESS_TOKEN_SCOPE_INSUFFICIENT"}
+		return nil, insufficient.asError()
 	}
 	out, err := handle(ctx, req)
 	if err == nil && fault.Body == BodyLost {

@@ -319,7 +319,7 @@ func TestLogins(t *testing.T) {
 	)
 	good := emulator.NewToken("i", "s", "//pool", time.Now().Add(time.Hour))
 	with := func(more ...string) url.Values {
-		f := url.Values{"grant_type": {exchange}, "audience": {"//pool"}, "scope": {"x"}, "requested_token_type": {access}, "subject_token_type": {kind}, "subject_token": {good}}
+		f := url.Values{"grant_type": {exchange}, "audience": {"//pool"}, "scope": {"https://www.googleapis.com/auth/cloud-platform"}, "requested_token_type": {access}, "subject_token_type": {kind}, "subject_token": {good}}
 		for i := 0; i < len(more); i += 2 {
 			f.Set(more[i], more[i+1])
 		}
@@ -338,6 +338,7 @@ func TestLogins(t *testing.T) {
 		"STSGrant":    {"/v1/token", with("grant_type", "x"), 400, "unsupported_grant_type"},
 		"Type":        {"/v1/token", with("subject_token_type", "x"), 400, "invalid_request"},
 		"Scope":       {"/v1/token", with("scope", ""), 400, "invalid_scope"},
+		"NoSuchScope": {"/v1/token", with("scope", "https://www.googleapis.com/auth/cloud-platform x"), 400, "invalid_scope"},
 		"Target":      {"/v1/token", with("audience", "x"), 400, "invalid_target"},
 		"Subject":     {"/v1/token", with("subject_token", "x"), 400, "invalid_grant"},
 		"Audience":    {"/v1/token", with("subject_token", emulator.NewToken("i", "s", "other", time.Now().Add(time.Hour))), 400, "invalid_grant"},
@@ -356,5 +357,89 @@ func TestLogins(t *testing.T) {
 				t.Errorf("%s: %s, %v, want %d %s", resp.Status, b, err, tc.code, tc.want)
 			}
 		})
+	}
+}
+
+// TestScopes has a token that is for something else.
+func TestScopes(t *testing.T) {
+	srv, c := start(t)
+	srv.AddToken("narrow", "test", time.Now().Add(time.Hour), "https://www.googleapis.com/auth/devstorage.read_only")
+	ctx := metadata.AppendToOutgoingContext(t.Context(), "authorization", "Bearer narrow")
+	_, err := c.ListSecrets(ctx, &pb.ListSecretsRequest{Parent: parent})
+	is(t, "list", err, codes.PermissionDenied, "insufficient authentication scopes")
+	srv.AddServiceAccount("a@b", "test")
+	srv.AddToken("wide", "test", time.Now().Add(time.Hour))
+	for token, want := range map[string]int{"narrow": http.StatusForbidden, "wide": http.StatusOK} {
+		body := strings.NewReader(`{"scope":["openid"],"lifetime":"60s"}`)
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, srv.URL()+"/v1/projects/-/serviceAccounts/a@b:generateAccessToken", body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Authorization", "Bearer "+token)
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = resp.Body.Close() // The status is all.
+		if resp.StatusCode != want {
+			t.Errorf("impersonation with a token that is %s: %s, want %d", token, resp.Status, want)
+		}
+	}
+}
+
+func TestMetadataServer(t *testing.T) {
+	var ahead atomic.Int64
+	srv, _ := start(t, emulator.WithMachine("machine@p"), emulator.WithClock(func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }))
+	none, _ := start(t)
+	const all, email = "https://www.googleapis.com/auth/cloud-platform", "https://www.googleapis.com/auth/userinfo.email"
+	var last string
+	for _, tc := range []struct {
+		reason string
+		from   *emulator.Server
+		after  time.Duration
+		flavor string
+		scopes []string
+		code   int
+		kept   bool
+	}{
+		{"Without the header it might be a browser that was led astray.", srv, 0, "", nil, 403, true},
+		{"Not every machine has an identity.", none, 0, "Google", nil, 404, true},
+		{"Not everything is a scope.", srv, 0, "Google", []string{"x"}, 400, true},
+		{"The first token is a new one.", srv, 0, "Google", nil, 200, false},
+		{"It is kept.", srv, 50 * time.Minute, "Google", []string{all}, 200, true},
+		{"For other scopes there is another.", srv, 50 * time.Minute, "Google", []string{all, email}, 200, false},
+		{"It is not kept when it is about to end.", srv, 106 * time.Minute, "Google", []string{all, email}, 200, false},
+	} {
+		ahead.Store(int64(tc.after))
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, tc.from.URL()+"/computeMetadata/v1/instance/service-accounts/default/token?scopes="+url.QueryEscape(strings.Join(tc.scopes, ",")), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Metadata-Flavor", tc.flavor)
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got struct {
+			Token string `json:"access_token"`
+		}
+		err = json.NewDecoder(resp.Body).Decode(&got)
+		_ = resp.Body.Close() // It has been read.
+		kept := got.Token == last || tc.code != 200
+		if err != nil || resp.StatusCode != tc.code || (got.Token != "") != (tc.code == 200) || kept != tc.kept {
+			t.Errorf("%s\n%s, %v, a token: %t, kept: %t, want %d, %t", tc.reason, resp.Status, err, got.Token != "", kept, tc.code, tc.kept)
+		}
+		if got.Token == "" {
+			continue
+		}
+		last = got.Token
+		want := tc.scopes
+		if want == nil {
+			want = []string{all}
+		}
+		caller, scopes, _, ok := srv.TokenInfo(got.Token)
+		if diff := cmp.Diff(want, scopes); diff != "" || caller != "machine@p" || !ok {
+			t.Errorf("%s\nof %q, known: %t, scopes: -want, +got:\n%s", tc.reason, caller, ok, diff)
+		}
 	}
 }

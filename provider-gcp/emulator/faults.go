@@ -57,6 +57,8 @@ const (
 	BodyBadChecksum BodyFault = "bad-checksum"
 	// BodyOtherName names another secret than the one that was asked for.
 	BodyOtherName BodyFault = "other-name"
+	// BodyNoExpiry leaves out of the answer of a login how long the token is good for.
+	BodyNoExpiry BodyFault = "no-expiry"
 	// BodyLost loses the answer: the call was carried out, and the caller hears that it was not available.
 	BodyLost BodyFault = "lost"
 	// BodySamePage promises the same page of a list again and again.

@@ -32,6 +32,7 @@ type account struct {
 type accessToken struct {
 	caller  string
 	expires time.Time
+	scopes  []string
 }
 
 // identities are the service accounts and pools of the projects, and the tokens that were given out.
@@ -75,14 +76,24 @@ func (e *Emulator) AddProvider(p Provider) {
 	e.identities.providers[p.Audience] = p
 }
 
-// AddToken makes an access token known.
-func (e *Emulator) AddToken(token, caller string, expires time.Time) {
+// AddToken makes an access token known. Without scopes it is for all that the caller may do.
+func (e *Emulator) AddToken(token, caller string, expires time.Time, scopes ...string) {
+	if len(scopes) == 0 {
+		scopes = []string{scopeAll}
+	}
 	e.identities.mu.Lock()
 	defer e.identities.mu.Unlock()
 	if e.identities.tokens == nil {
 		e.identities.tokens = map[string]accessToken{}
 	}
-	e.identities.tokens[token] = accessToken{caller, expires}
+	e.identities.tokens[token] = accessToken{caller, expires, scopes}
+}
+
+// TokenInfo tells whose access token it is, for which scopes, and until when. ok is false if it is none, or
+// has expired.
+func (e *Emulator) TokenInfo(token string) (caller string, scopes []string, expires time.Time, ok bool) {
+	t, ok := e.identities.who(token, e.now())
+	return t.caller, slices.Clone(t.scopes), t.expires, ok
 }
 
 // RevokeTokens makes all access tokens unknown, as if they had expired.
@@ -129,13 +140,16 @@ func (s *Server) Key(email string) []byte {
 	return b
 }
 
-// who returns whose token it is.
-func (i *identities) who(token string, now time.Time) (caller string, ok bool) {
+// who returns whose token it is, and what for.
+func (i *identities) who(token string, now time.Time) (of accessToken, ok bool) {
 	i.mu.RLock()
 	defer i.mu.RUnlock()
-	t, ok := i.tokens[token]
-	return t.caller, ok && now.Before(t.expires)
+	of, ok = i.tokens[token]
+	return of, ok && now.Before(of.expires)
 }
+
+// forAll reports whether the token is for all that the caller may do.
+func (t accessToken) forAll() bool { return slices.Contains(t.scopes, scopeAll) }
 
 func (i *identities) hasKey(email, id string) (account, key bool) {
 	i.mu.RLock()

@@ -24,6 +24,8 @@ const (
 	MethodExchange = "ExchangeToken"
 	// MethodImpersonate gives an access token of a service account.
 	MethodImpersonate = "GenerateAccessToken"
+	// MethodMetadata gives the access token of the machine, as the metadata server does.
+	MethodMetadata = "MetadataToken"
 
 	tokenPath       = "/token"
 	maxForm         = 1 << 20
@@ -33,6 +35,7 @@ const (
 	typeJWT         = "urn:ietf:params:oauth:token-type:jwt"
 	typeIDToken     = "urn:ietf:params:oauth:token-type:id_token"
 	typeAccessToken = "urn:ietf:params:oauth:token-type:access_token"
+	scopeAll        = "https://www.googleapis.com/auth/cloud-platform"
 )
 
 // A refusal is the error of a login.
@@ -58,14 +61,16 @@ func (s *Server) logins() http.Handler {
 	mux.Handle("POST "+tokenPath, s.login(MethodToken, s.token))
 	mux.Handle("POST /v1/token", s.login(MethodExchange, s.exchange))
 	mux.Handle("POST /v1/projects/-/serviceAccounts/{account}", s.login(MethodImpersonate, s.impersonate))
+	mux.Handle("GET /computeMetadata/v1/instance/service-accounts/default/token", s.login(MethodMetadata, s.metadata))
 	return mux
 }
 
 // login counts, applies what is injected, and answers.
-func (s *Server) login(method string, give func(*http.Request) (any, *refusal)) http.Handler {
+func (s *Server) login(method string, give func(*http.Request) (map[string]any, *refusal)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.calls.add(Call{Time: s.now(), Method: method, Name: r.PathValue("account")})
-		if _, err := s.suffer(r.Context(), method, ""); err != nil {
+		fault, err := s.suffer(r.Context(), method, "")
+		if err != nil {
 			s.fail(r.Context(), w, err)
 			return
 		}
@@ -74,6 +79,10 @@ func (s *Server) login(method string, give func(*http.Request) (any, *refusal)) 
 		if no != nil {
 			write(w, no.status, no.body())
 			return
+		}
+		if fault.Body == BodyNoExpiry {
+			delete(answer, "expires_in")
+			delete(answer, "expireTime")
 		}
 		write(w, http.StatusOK, answer)
 	})
@@ -109,18 +118,25 @@ func write(w http.ResponseWriter, status int, answer any) {
 }
 
 // give makes an access token.
-func (s *Server) give(caller string, life time.Duration) (token string, expires time.Time) {
+func (s *Server) give(caller string, life time.Duration, scopes []string) (token string, expires time.Time) {
 	token, expires = "ya29."+rand.Text(), s.now().Add(life)
-	s.AddToken(token, caller, expires)
+	s.AddToken(token, caller, expires, scopes...)
 	return token, expires
 }
 
-func (s *Server) granted(caller string) map[string]any {
-	token, _ := s.give(caller, s.tokenLife)
+func (s *Server) granted(caller string, scopes []string) map[string]any {
+	token, _ := s.give(caller, s.tokenLife, scopes)
 	return map[string]any{"access_token": token, "token_type": "Bearer", "expires_in": int(s.tokenLife.Seconds())}
 }
 
-func (s *Server) token(r *http.Request) (any, *refusal) {
+// known reports whether there are scopes, and all of them are such as Google has.
+func known(scopes []string) bool {
+	return len(scopes) > 0 && !slices.ContainsFunc(scopes, func(s string) bool {
+		return !strings.HasPrefix(s, "https://www.googleapis.com/auth/") && s != "openid" && s != "email" && s != "profile"
+	})
+}
+
+func (s *Server) token(r *http.Request) (map[string]any, *refusal) {
 	if r.PostFormValue("grant_type") != grantJWT {
 		return nil, grant("unsupported_grant_type", "Invalid grant_type: %s", r.PostFormValue("grant_type"))
 	}
@@ -140,21 +156,21 @@ func (s *Server) token(r *http.Request) (any, *refusal) {
 		return nil, grant("invalid_grant", "Invalid JWT: Failed audience check")
 	case !s.now().Before(expires) || expires.Sub(issued) > maxAssertion:
 		return nil, grant("invalid_grant", "Invalid JWT: Token must be a short-lived token (60 minutes) and in a reasonable timeframe. Check your iat and exp values in the JWT claim.")
-	case c.Scope == "":
+	case !known(strings.Fields(c.Scope)):
 		return nil, grant("invalid_scope", "Invalid OAuth scope or ID token audience provided.")
 	}
-	return s.granted(c.Issuer), nil
+	return s.granted(c.Issuer, strings.Fields(c.Scope)), nil
 }
 
-func (s *Server) exchange(r *http.Request) (any, *refusal) {
-	kind := r.PostFormValue("subject_token_type")
+func (s *Server) exchange(r *http.Request) (map[string]any, *refusal) {
+	kind, scopes := r.PostFormValue("subject_token_type"), strings.Fields(r.PostFormValue("scope"))
 	switch {
 	case r.PostFormValue("grant_type") != grantExchange:
 		return nil, grant("unsupported_grant_type", "Invalid grant_type: %s", r.PostFormValue("grant_type"))
 	case r.PostFormValue("requested_token_type") != typeAccessToken || kind != typeJWT && kind != typeIDToken:
 		return nil, grant("invalid_request", "The token types are not supported")
-	case r.PostFormValue("scope") == "":
-		return nil, grant("invalid_scope", "A scope is required")
+	case !known(scopes):
+		return nil, grant("invalid_scope", "A scope that exists is required")
 	}
 	p, ok := s.identities.provider(r.PostFormValue("audience"))
 	if !ok {
@@ -172,16 +188,16 @@ func (s *Server) exchange(r *http.Request) (any, *refusal) {
 	case p.Subjects != nil && !slices.ContainsFunc(p.Subjects, func(g string) bool { return matches(g, c.Subject) }):
 		return nil, grant("unauthorized_client", "The given credential is rejected by the attribute condition.")
 	}
-	answer := s.granted(c.Subject)
+	answer := s.granted(c.Subject, scopes)
 	answer["issued_token_type"] = typeAccessToken
 	return answer, nil
 }
 
-func (s *Server) impersonate(r *http.Request) (any, *refusal) {
+func (s *Server) impersonate(r *http.Request) (map[string]any, *refusal) {
 	email, ok := strings.CutSuffix(r.PathValue("account"), ":generateAccessToken")
 	token, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-	caller, known := s.identities.who(token, s.now())
-	exists, allowed := s.identities.mayImpersonate(caller, email)
+	holder, isToken := s.identities.who(token, s.now())
+	exists, allowed := s.identities.mayImpersonate(holder.caller, email)
 	var in struct {
 		Scope    []string `json:"scope"`
 		Lifetime string   `json:"lifetime"`
@@ -191,15 +207,17 @@ func (s *Server) impersonate(r *http.Request) (any, *refusal) {
 	switch {
 	case !ok:
 		return nil, &refusal{http.StatusNotFound, "NOT_FOUND", "Method not found.", true}
-	case !known:
+	case !isToken:
 		return nil, &refusal{http.StatusUnauthorized, "UNAUTHENTICATED", "Request had invalid authentication credentials.", true}
-	case err != nil || notDuration != nil || len(in.Scope) == 0 || life <= 0 || life > time.Hour:
+	case !holder.forAll():
+		return nil, &refusal{http.StatusForbidden, "PERMISSION_DENIED", "Request had insufficient authentication scopes.", true}
+	case err != nil || notDuration != nil || !known(in.Scope) || life <= 0 || life > time.Hour:
 		return nil, &refusal{http.StatusBadRequest, "INVALID_ARGUMENT", "Request contains an invalid argument.", true}
 	case !exists:
 		return nil, &refusal{http.StatusNotFound, "NOT_FOUND", "Not found; Gaia id not found for email " + email, true}
 	case !allowed:
 		return nil, &refusal{http.StatusForbidden, "PERMISSION_DENIED", "Permission 'iam.serviceAccounts.getAccessToken' denied on resource (or it may not exist).", true}
 	}
-	given, expires := s.give(email, min(life, s.tokenLife))
-	return map[string]string{"accessToken": given, "expireTime": expires.UTC().Format(time.RFC3339)}, nil
+	given, expires := s.give(email, min(life, s.tokenLife), in.Scope)
+	return map[string]any{"accessToken": given, "expireTime": expires.UTC().Format(time.RFC3339)}, nil
 }

@@ -24,6 +24,7 @@ type config struct {
 	pageSize    int
 	latency     time.Duration
 	tokenLife   time.Duration
+	machine     string // email of its service account
 	now         func() time.Time
 	verifyToken func(token string) error
 	tls         *tls.Config
@@ -61,6 +62,10 @@ func WithTokenLife(d time.Duration) Option { return func(c *config) { c.tokenLif
 
 // WithClock replaces the clock behind dates and the end of tokens.
 func WithClock(now func() time.Time) Option { return func(c *config) { c.now = now } }
+
+// WithMachine has the server be a metadata server, too, which gives access tokens of a service account to
+// who asks at all. Google's libraries find it by the variable GCE_METADATA_HOST, without a scheme.
+func WithMachine(email string) Option { return func(c *config) { c.machine = email } }
 
 // WithTokenVerifier has the token exchange call verify with each subject token; an error rejects
 // it. Without it signatures of subject tokens are not checked, only their claims.

@@ -12,3 +12,8 @@ var SecretManager []byte
 //
 //go:embed workloadidentity.yaml
 var WorkloadIdentity []byte
+
+// AccessToken is a generator of access tokens and a pull secret of them, as YAML documents.
+//
+//go:embed accesstoken.yaml
+var AccessToken []byte

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"time"
 
+	"cloud.google.com/go/compute/metadata"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 	"golang.org/x/oauth2"
 	googleauth "golang.org/x/oauth2/google"
@@ -12,13 +13,41 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/store"
 )
 
+const authField = "spec.auth"
+
 // ambient is the operator's own identity: GOOGLE_APPLICATION_CREDENTIALS, gcloud's file, or the
 // metadata server.
-type ambient struct{ client *http.Client }
+type ambient struct {
+	client *http.Client
+	scopes []string
+}
 
+// login waits no longer than ctx lasts, which Google's library does not heed.
 func (a ambient) login(ctx context.Context) (token, error) {
+	type answer struct {
+		token
+		err error
+	}
+	given := make(chan answer, 1)
+	go func() {
+		t, err := guarded(ctx, asker(a))
+		given <- answer{t, err}
+	}()
+	select {
+	case <-ctx.Done():
+		return token{}, explainAmbient(ctx.Err())
+	case got := <-given:
+		return got.token, got.err
+	}
+}
+
+// An asker logs in by Google's library.
+type asker ambient
+
+// login asks anew: the library keeps a token with the source that it came from, and this is a new one.
+func (a asker) login(ctx context.Context) (token, error) {
 	ctx = context.WithValue(ctx, oauth2.HTTPClient, a.client)
-	creds, err := googleauth.FindDefaultCredentials(ctx, scope)
+	creds, err := googleauth.FindDefaultCredentials(ctx, a.scopes...)
 	if err != nil {
 		return token{}, store.NewError(store.Denied, "spec.auth: not set, and the operator has no Google identity of its own; set spec.auth, or give the operator one")
 	}
@@ -26,20 +55,35 @@ func (a ambient) login(ctx context.Context) (token, error) {
 	if err != nil {
 		return token{}, explainAmbient(err)
 	}
-	if t.Expiry.IsZero() {
-		t.Expiry = time.Now().Add(time.Hour)
-	}
 	return token{value: t.AccessToken, since: time.Now(), expiry: t.Expiry}, nil
 }
 
+var ambientRefusals = refusals{"invalid_scope": badScope}
+
 func explainAmbient(err error) error {
-	var r *oauth2.RetrieveError
-	const field = "spec.auth"
-	if !errors.As(err, &r) || r.Response == nil {
-		return refusals{}.explain(field, err)
+	r := refusalOf(err)
+	if r == nil {
+		return refusals{}.explain(authField, err)
 	}
-	if r.Response.StatusCode >= http.StatusInternalServerError || r.Response.StatusCode == http.StatusTooManyRequests {
-		return refusals{}.explain(field, &refusal{status: r.Response.StatusCode})
+	_, known := ambientRefusals[r.code]
+	if known || r.status >= http.StatusInternalServerError || r.status == http.StatusTooManyRequests {
+		return ambientRefusals.explain(authField, r)
 	}
 	return store.NewError(store.Denied, "spec.auth: not set, and Google does not accept the operator's own identity; set spec.auth, or mend the operator's")
+}
+
+// refusalOf returns the answer to a login that Google's library made; nil if there was none.
+func refusalOf(err error) *refusal {
+	var r *oauth2.RetrieveError
+	var m *metadata.Error
+	var none metadata.NotDefinedError
+	switch {
+	case errors.As(err, &r) && r.Response != nil:
+		return newRefusal(r.Response, r.Body)
+	case errors.As(err, &m):
+		return &refusal{status: m.Code}
+	case errors.As(err, &none):
+		return &refusal{status: http.StatusNotFound}
+	}
+	return nil
 }

@@ -1,5 +1,5 @@
-// Package gcpconfig turns what the store Kinds of Google Cloud say of where and as whom into a
-// connection that is logged in. Its Explain classifies the errors of Google's APIs.
+// Package gcpconfig turns what the Kinds of Google Cloud say of where and as whom into a connection that
+// is logged in, or into a source of access tokens. Its Explain classifies the errors of Google's APIs.
 package gcpconfig
 
 import (
@@ -48,9 +48,12 @@ func Load(ctx context.Context, o store.Object, spec *v1alpha1.GCPSpec, creds sto
 		return nil, err
 	}
 	c := &Config{retries: retries{r}, http: newHTTPClient(roots)}
-	l, err := c.loginOf(ctx, spec, at, creds)
+	l, err := newLogin(ctx, poster{client: c.http, retries: c.retries}, spec.Auth, at.logins, []string{scope}, creds)
 	if err != nil {
 		return nil, err
+	}
+	if spec.Auth == nil && !at.trusted() {
+		return nil, store.NewError(store.Invalid, "spec.endpoint: must be an address of googleapis.com where spec.auth is not set, for the operator's own identity is shown there")
 	}
 	c.tokens = newTokens(l)
 	if c.Conn, err = dial(at, roots); err != nil {
@@ -59,19 +62,14 @@ func Load(ctx context.Context, o store.Object, spec *v1alpha1.GCPSpec, creds sto
 	return c, nil
 }
 
-// loginOf returns the way to get access tokens.
-func (c *Config) loginOf(ctx context.Context, spec *v1alpha1.GCPSpec, at endpoint, creds store.Credentials) (login, error) {
-	auth := spec.Auth
-	p := poster{client: c.http, retries: c.retries}
+// newLogin returns the way to get the access tokens of an identity for some scopes.
+func newLogin(ctx context.Context, p poster, auth *v1alpha1.GCPAuth, at logins, scopes []string, creds store.Credentials) (login, error) {
 	switch {
 	case auth == nil:
 		if err := creds.Ambient(); err != nil {
 			return nil, store.Field("spec.auth", err)
 		}
-		if !at.trusted() {
-			return nil, store.NewError(store.Invalid, "spec.endpoint: must be an address of googleapis.com where spec.auth is not set, for the operator's own identity is shown there")
-		}
-		return ambient{client: c.http}, nil
+		return ambient{client: p.client, scopes: scopes}, nil
 	case (auth.SecretRef != nil) == (auth.WorkloadIdentity != nil):
 		return nil, store.NewError(store.Invalid, "spec.auth: set either secretRef or workloadIdentity")
 	case auth.SecretRef != nil:
@@ -79,13 +77,13 @@ func (c *Config) loginOf(ctx context.Context, spec *v1alpha1.GCPSpec, at endpoin
 		if err != nil {
 			return nil, store.Field(keyField, err)
 		}
-		k, err := parseKey(raw, at.logins)
+		k, err := parseKey(raw, at)
 		if err != nil {
 			return nil, err
 		}
-		return keyLogin{poster: p, key: k}, nil
+		return keyLogin{poster: p, key: k, scopes: scopes}, nil
 	}
-	return newWorkloadLogin(p, auth.WorkloadIdentity, at.logins, creds)
+	return newWorkloadLogin(p, auth.WorkloadIdentity, at, scopes, creds)
 }
 
 // Close closes the connection, and gives up a login that is under way.

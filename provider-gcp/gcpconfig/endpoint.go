@@ -88,6 +88,19 @@ func parseEndpoint(spec *v1alpha1.GCPSpec, creds store.Credentials) (endpoint, e
 	return e, nil
 }
 
+// parseEmulator returns where an emulator serves logins, and where Google does if there is none. It is for
+// who calls no service, so that no other address has a use.
+func parseEmulator(raw string, creds store.Credentials) (logins, error) {
+	if raw == "" {
+		return google, nil
+	}
+	e, err := parseEndpoint(&v1alpha1.GCPSpec{Endpoint: raw}, creds)
+	if err == nil && !store.Loopback(e.host) {
+		err = store.NewError(store.Invalid, "spec.endpoint: must be an emulator's address on the operator's own host; remove it to ask Google")
+	}
+	return e.logins, err
+}
+
 // dial makes a connection that is opened when it is first used. It honours the proxy of the
 // environment, as gRPC does.
 func dial(e endpoint, roots *x509.CertPool) (*grpc.ClientConn, error) {

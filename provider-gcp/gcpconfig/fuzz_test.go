@@ -37,6 +37,9 @@ func FuzzParseEndpoint(f *testing.F) {
 		if e.plain && !local {
 			t.Errorf("%q is accepted: tokens would go to %s in the clear", raw, e.host)
 		}
+		if at, err := parseEmulator(raw, nobody{}); (err == nil) != (local || raw == "") {
+			t.Errorf("%q as an emulator: %v, tokens would come from %s", raw, err, at.token)
+		}
 		for _, to := range []string{e.logins.token, e.logins.exchange, e.logins.impersonate} {
 			u, err := url.Parse(to)
 			if err != nil || u.Hostname() != e.host && !strings.HasSuffix(u.Hostname(), ".googleapis.com") || !local && u.Scheme != "https" {
@@ -101,7 +104,7 @@ func FuzzRefusal(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, code int, body, retryAfter string) {
 		r := newRefusal(&http.Response{StatusCode: code, Header: http.Header{"Retry-After": {retryAfter}}}, []byte(body))
-		for _, m := range []refusals{keyRefusals, exchangeRefusals, impersonationRefusals} {
+		for _, m := range []refusals{keyRefusals, exchangeRefusals, impersonationRefusals, ambientRefusals} {
 			e := m.explain("field", r)
 			if e.Class == store.NotFound || e.RetryAfter < 0 || strings.Contains(e.Message, "hunter2 ") || len(e.Message) > 500 {
 				t.Errorf("%d %q: %s: %s (%s)", code, body, e.Class, e.Message, e.RetryAfter)

@@ -12,6 +12,7 @@ import (
 	"encoding/json"
 	"encoding/pem"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
@@ -20,6 +21,7 @@ import (
 )
 
 const (
+	// scope is that of all that an identity may do.
 	scope    = "https://www.googleapis.com/auth/cloud-platform"
 	keyField = "spec.auth.secretRef.secretAccessKeySecretRef"
 	grantJWT = "urn:ietf:params:oauth:grant-type:jwt-bearer"
@@ -96,14 +98,14 @@ func parsePrivateKey(text string) (*rsa.PrivateKey, error) {
 	return private, nil
 }
 
-// assertion is a JSON web token (RFC 7523) that says who logs in.
-func (k *serviceKey) assertion(now time.Time) (string, error) {
+// assertion is a JSON web token (RFC 7523) that says who logs in, and what for.
+func (k *serviceKey) assertion(now time.Time, scopes []string) (string, error) {
 	header, err := json.Marshal(map[string]string{"alg": "RS256", "typ": "JWT", "kid": k.id})
 	if err != nil {
 		return "", err
 	}
 	claims, err := json.Marshal(map[string]any{
-		"iss": k.email, "scope": scope, "aud": k.tokenURL,
+		"iss": k.email, "scope": strings.Join(scopes, " "), "aud": k.tokenURL,
 		"iat": now.Add(-clockSkew).Unix(), "exp": now.Add(assertionLife).Unix(),
 	})
 	if err != nil {
@@ -119,7 +121,8 @@ func (k *serviceKey) assertion(now time.Time) (string, error) {
 // keyLogin logs in with the key of a service account.
 type keyLogin struct {
 	poster
-	key *serviceKey
+	key    *serviceKey
+	scopes []string
 }
 
 var keyRefusals = refusals{
@@ -127,10 +130,11 @@ var keyRefusals = refusals{
 	"invalid_client":      {store.Denied, keyField, "Google does not know the service account of the key"},
 	"unauthorized_client": {store.Denied, keyField, "the service account may not log in with a key"},
 	"access_denied":       {store.Denied, keyField, "the service account may not log in with a key"},
+	"invalid_scope":       badScope,
 }
 
 func (l keyLogin) login(ctx context.Context) (token, error) {
-	assertion, err := l.key.assertion(time.Now())
+	assertion, err := l.key.assertion(time.Now(), l.scopes)
 	if err != nil {
 		return token{}, store.NewError(store.Invalid, keyField+": nothing can be signed with its private_key")
 	}

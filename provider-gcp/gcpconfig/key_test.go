@@ -80,7 +80,7 @@ func TestAssertion(t *testing.T) {
 		t.Fatal(err)
 	}
 	now := time.Unix(1_800_000_000, 0)
-	a, err := k.assertion(now)
+	a, err := k.assertion(now, []string{scope, "openid"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +102,7 @@ func TestAssertion(t *testing.T) {
 	}
 	want := []any{
 		map[string]any{"alg": "RS256", "typ": "JWT", "kid": "1"},
-		map[string]any{"iss": "a@p.iam.gserviceaccount.com", "aud": google.token, "scope": scope, "iat": 1_799_999_990.0, "exp": 1_800_003_000.0},
+		map[string]any{"iss": "a@p.iam.gserviceaccount.com", "aud": google.token, "scope": scope + " openid", "iat": 1_799_999_990.0, "exp": 1_800_003_000.0},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("assertion: -want, +got:\n%s", diff)

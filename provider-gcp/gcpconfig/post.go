@@ -33,10 +33,15 @@ type refusal struct {
 func (r *refusal) Error() string { return "status " + strconv.Itoa(r.status) }
 
 // refusals say what the codes of a login mean.
-type refusals map[string]struct {
+type refusals map[string]refused
+
+type refused struct {
 	class       store.Class
 	field, text string
 }
+
+// badScope is what the code invalid_scope means, whoever logs in.
+var badScope = refused{store.Invalid, scopesField, "Google knows no such scope, or has none such for this identity; see https://developers.google.com/identity/protocols/oauth2/scopes"}
 
 // explain turns the failure of a login into an error of package store, which is never NotFound.
 func (m refusals) explain(field string, err error) *store.Error {
@@ -80,13 +85,16 @@ func (p poster) form(ctx context.Context, to string, form url.Values) (token, er
 }
 
 // impersonate asks the IAM Credentials API for a token of a service account.
-func (p poster) impersonate(ctx context.Context, to, bearer string) (token, error) {
+func (p poster) impersonate(ctx context.Context, to, bearer string, scopes []string) (token, error) {
 	var out struct {
 		AccessToken string    `json:"accessToken"`
 		ExpireTime  time.Time `json:"expireTime"`
 	}
-	body := `{"scope":["` + scope + `"],"lifetime":"` + impersonatedLife + `"}`
-	since, err := p.post(ctx, to, "application/json", bearer, body, &out)
+	body, err := json.Marshal(map[string]any{"scope": scopes, "lifetime": impersonatedLife})
+	if err != nil {
+		return token{}, err
+	}
+	since, err := p.post(ctx, to, "application/json", bearer, string(body), &out)
 	if err != nil {
 		return token{}, err
 	}
@@ -98,7 +106,7 @@ var tokenText = regexp.MustCompile(`^[A-Za-z0-9._~+/=|:-]+$`)
 
 func newToken(value string, since, expiry time.Time) (token, error) {
 	if !tokenText.MatchString(value) || !since.Before(expiry) {
-		return token{}, store.NewError(store.Unavailable, "cannot log in: the answer of Google lacks an access token")
+		return token{}, store.NewError(store.Unavailable, "cannot log in: the answer of Google lacks an access token, or when that ends")
 	}
 	return token{value: value, since: since, expiry: expiry}, nil
 }

@@ -29,6 +29,9 @@ type token struct {
 	since, expiry time.Time
 }
 
+// guess is how long a token is taken to be good whose end nobody told.
+const guess = time.Hour
+
 func (t token) valid(now time.Time) bool { return t.value != "" && now.Before(t.expiry) }
 
 func (t token) fresh(now time.Time) bool {
@@ -81,6 +84,9 @@ func (t *tokens) renew() (string, error) {
 	got, err := guarded(ctx, t.login)
 	switch {
 	case err == nil:
+		if got.expiry.IsZero() {
+			got.expiry = got.since.Add(guess)
+		}
 		t.mu.Lock()
 		defer t.mu.Unlock()
 		t.current = got
@@ -89,6 +95,14 @@ func (t *tokens) renew() (string, error) {
 		return old.value, nil
 	}
 	return "", err
+}
+
+// anew logs in for a token that nobody has been given yet. It is not kept.
+func (t *tokens) anew(ctx context.Context) (token, error) {
+	ctx, cancel := context.WithTimeout(ctx, loginTimeout)
+	defer cancel()
+	defer context.AfterFunc(t.ended, cancel)()
+	return guarded(ctx, t.login)
 }
 
 // guarded logs in on a goroutine of its own, where a panic would end the operator and show its value.

@@ -18,7 +18,7 @@ type counting struct {
 	mu   sync.Mutex
 	n    int
 	now  *time.Time
-	life time.Duration
+	life time.Duration // 0: nobody tells
 	err  error
 }
 
@@ -29,7 +29,11 @@ func (c *counting) login(context.Context) (token, error) {
 		return token{}, c.err
 	}
 	c.n++
-	return token{value: fmt.Sprint(c.n), since: *c.now, expiry: c.now.Add(c.life)}, nil
+	t := token{value: fmt.Sprint(c.n), since: *c.now}
+	if c.life > 0 {
+		t.expiry = c.now.Add(c.life)
+	}
+	return t, nil
 }
 
 func TestTokens(t *testing.T) {
@@ -60,6 +64,11 @@ func TestTokens(t *testing.T) {
 			{"The token is due, but no other is to be had.", 56 * time.Minute, errBoom, "", "1"},
 			{"It is over.", 5 * time.Minute, errBoom, "", ""},
 			{"The login works again.", 0, nil, "", "2"},
+		}},
+		"Untold": {"A token whose end is not known is used for most of an hour.", 0, []step{
+			{"The first call logs in.", 0, nil, "", "1"},
+			{"Others do not.", 54 * time.Minute, nil, "", "1"},
+			{"Some time before the end that is guessed it is replaced.", 2 * time.Minute, nil, "", "2"},
 		}},
 		"Forgotten": {"A token that is refused is replaced at once, but only by who saw it refused first.", time.Hour, []step{
 			{"The first call logs in.", 0, nil, "", "1"},

@@ -35,11 +35,12 @@ type workloadLogin struct {
 	audience      string
 	tokenAudience []string
 	email         string
+	scopes        []string
 	account       common.ServiceAccountSelector
 	creds         store.Credentials
 }
 
-func newWorkloadLogin(p poster, w *v1alpha1.WorkloadIdentity, at logins, creds store.Credentials) (login, error) {
+func newWorkloadLogin(p poster, w *v1alpha1.WorkloadIdentity, at logins, scopes []string, creds store.Credentials) (login, error) {
 	switch {
 	case !audience.MatchString(w.Audience):
 		return nil, store.NewError(store.Invalid, audienceField+": must name a provider, as //iam.googleapis.com/projects/NUMBER/locations/global/workloadIdentityPools/POOL/providers/PROVIDER or identitynamespace:POOL:PROVIDER")
@@ -47,7 +48,7 @@ func newWorkloadLogin(p poster, w *v1alpha1.WorkloadIdentity, at logins, creds s
 		return nil, store.NewError(store.Invalid, emailField+": %q is not the email of a service account", w.ServiceAccountEmail)
 	}
 	l := workloadLogin{
-		poster: p, at: at, audience: w.Audience, email: w.ServiceAccountEmail,
+		poster: p, at: at, audience: w.Audience, email: w.ServiceAccountEmail, scopes: scopes,
 		account: w.ServiceAccountRef, tokenAudience: w.ServiceAccountRef.Audiences, creds: creds,
 	}
 	if len(l.tokenAudience) == 0 {
@@ -71,6 +72,7 @@ var exchangeRefusals = refusals{
 	"invalid_grant":       {store.Denied, workloadField, "Google does not accept the token of the ServiceAccount: check that the provider knows the cluster as issuer, and audience (or serviceAccountRef.audiences) as audience"},
 	"unauthorized_client": {store.Denied, accountField, "the attribute condition of the provider rejects the ServiceAccount"},
 	"access_denied":       {store.Denied, accountField, "the provider rejects the ServiceAccount"},
+	"invalid_scope":       badScope,
 	"invalid_request":     {store.Invalid, audienceField, "Google rejects the exchange as not valid; check the name of the provider"},
 	"INVALID_ARGUMENT":    {store.Invalid, audienceField, "Google rejects the exchange as not valid; check the name of the provider"},
 	"PERMISSION_DENIED":   {store.Denied, audienceField, "the Security Token Service may not be used; check that its API is enabled in the project of the pool"},
@@ -80,10 +82,14 @@ var impersonationRefusals = refusals{
 	"PERMISSION_DENIED": {store.Denied, emailField, "the ServiceAccount may not impersonate it; grant it roles/iam.workloadIdentityUser on the service account"},
 	"UNAUTHENTICATED":   {store.Denied, emailField, "Google does not accept the token that it gave in exchange"},
 	"NOT_FOUND":         {store.Denied, emailField, "Google knows no such service account"},
-	"INVALID_ARGUMENT":  {store.Invalid, emailField, "Google rejects it as not valid"},
+	"INVALID_ARGUMENT":  {store.Invalid, emailField, "Google rejects it, or the scopes that are asked for, as not valid"},
 }
 
 func (l workloadLogin) login(ctx context.Context) (token, error) {
+	scopes := l.scopes
+	if l.email != "" {
+		scopes = []string{scope} // by which one may impersonate
+	}
 	subject, err := l.creds.ServiceAccountToken(ctx, l.account, l.tokenAudience...)
 	if err != nil {
 		return token{}, store.Field(accountField, err)
@@ -91,7 +97,7 @@ func (l workloadLogin) login(ctx context.Context) (token, error) {
 	t, err := l.form(ctx, l.at.exchange, url.Values{
 		"grant_type":           {grantExchange},
 		"audience":             {l.audience},
-		"scope":                {scope},
+		"scope":                {strings.Join(scopes, " ")},
 		"requested_token_type": {typeAccessToken},
 		"subject_token_type":   {typeJWT},
 		"subject_token":        {subject},
@@ -102,7 +108,7 @@ func (l workloadLogin) login(ctx context.Context) (token, error) {
 	if l.email == "" {
 		return t, nil
 	}
-	t, err = l.impersonate(ctx, l.at.impersonate+url.PathEscape(l.email)+":generateAccessToken", t.value)
+	t, err = l.impersonate(ctx, l.at.impersonate+url.PathEscape(l.email)+":generateAccessToken", t.value, l.scopes)
 	if err != nil {
 		return token{}, impersonationRefusals.explain(emailField, err)
 	}

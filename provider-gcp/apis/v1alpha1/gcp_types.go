@@ -64,7 +64,7 @@ type WorkloadIdentity struct {
 	Audience string `json:"audience"`
 
 	// Email of a Google service account to work as, which the ServiceAccount must be allowed to
-	// impersonate. Unset: the ServiceAccount itself is granted access to the secrets.
+	// impersonate. Unset: the ServiceAccount itself is granted what it needs.
 	// +optional
 	// +kubebuilder:validation:MaxLength=320
 	// +kubebuilder:validation:Pattern=`^([A-Za-z0-9._-]+@[A-Za-z0-9.-]+)?$`

@@ -1,0 +1,95 @@
+// Package accesstoken makes access tokens of Google Cloud for the generator Kinds GCPAccessToken and
+// ClusterGCPAccessToken.
+package accesstoken
+
+import (
+	"context"
+	"crypto/x509"
+	"strconv"
+
+	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/provider-gcp/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/provider-gcp/gcpconfig"
+)
+
+// The keys of what is made.
+const (
+	KeyUsername = "username"
+	KeyPassword = "password" // the access token
+	KeyExpiry   = "expiry"   // when it ends, in seconds since 1970
+)
+
+// username is the one that Google's registries want with an access token:
+// https://cloud.google.com/artifact-registry/docs/docker/authentication#token
+const username = "oauth2accesstoken"
+
+// A Provider makes clients. Its zero value is ready for use.
+type Provider struct {
+	// RootCAs are the certificate authorities that are trusted, instead of the system's.
+	RootCAs *x509.CertPool
+}
+
+// Kinds returns the generator Kinds that the Provider serves.
+func (p Provider) Kinds() []store.Kind {
+	return []store.Kind{
+		store.GeneratorKindOf(store.ConnectorFunc[*v1alpha1.GCPAccessToken](p.Connect)),
+		store.ClusterGeneratorKindOf(store.ConnectorFunc[*v1alpha1.ClusterGCPAccessToken](p.ConnectCluster)),
+	}
+}
+
+// Connect makes the client of a generator. Google is not called.
+func (p Provider) Connect(ctx context.Context, g *v1alpha1.GCPAccessToken, creds store.Credentials) (store.Client, error) {
+	return p.connect(ctx, &g.Spec, creds)
+}
+
+// ConnectCluster makes the client of a cluster generator. Google is not called.
+func (p Provider) ConnectCluster(ctx context.Context, g *v1alpha1.ClusterGCPAccessToken, creds store.Credentials) (store.Client, error) {
+	return p.connect(ctx, &g.Spec.GCPAccessTokenSpec, creds)
+}
+
+func (p Provider) connect(ctx context.Context, spec *v1alpha1.GCPAccessTokenSpec, creds store.Credentials) (store.Client, error) {
+	s, err := gcpconfig.LoadSource(ctx, spec, creds, p.RootCAs)
+	if err != nil {
+		return nil, err
+	}
+	return &Client{source: s}, nil
+}
+
+// A Client makes access tokens of one identity. It is neither a store.Renewer nor a store.Cleaner: Google
+// prolongs no access token, and revokes none of a service account.
+type Client struct {
+	store.NothingToRead
+
+	source *gcpconfig.Source
+}
+
+var (
+	_ store.Generator = &Client{}
+	_ store.Checker   = &Client{}
+)
+
+// Generate makes an access token.
+func (c *Client) Generate(ctx context.Context) (store.Generated, error) {
+	token, expires, err := c.source.Token(ctx)
+	if err != nil {
+		return store.Generated{}, err
+	}
+	return store.Generated{
+		Values: map[string][]byte{
+			KeyUsername: []byte(username),
+			KeyPassword: []byte(token),
+			KeyExpiry:   strconv.AppendInt(nil, expires.Unix(), 10),
+		},
+		Expires: expires,
+	}, nil
+}
+
+// Check logs in and drops the token: there is no cheaper proof that the next login works. A token that was
+// kept would prove it of the last one only.
+func (c *Client) Check(ctx context.Context) error {
+	_, _, err := c.source.Token(ctx)
+	return err
+}
+
+// Close gives up a login that is under way.
+func (c *Client) Close() error { return c.source.Close() }

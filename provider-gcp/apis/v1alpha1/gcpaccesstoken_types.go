@@ -1,0 +1,115 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	common "github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+)
+
+// GCPAccessToken is a generator: access tokens of Google Cloud, of one identity.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:shortName=gcptoken,categories=direct-secrets
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type GCPAccessToken struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec GCPAccessTokenSpec `json:"spec"`
+	// +optional
+	Status common.StoreStatus `json:"status,omitzero"`
+}
+
+// GCPAccessTokenList is a list of GCPAccessTokens.
+//
+// +kubebuilder:object:root=true
+type GCPAccessTokenList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+
+	Items []GCPAccessToken `json:"items"`
+}
+
+// ClusterGCPAccessToken is a GCPAccessToken that serves many namespaces.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:scope=Cluster,shortName=cgcptoken,categories=direct-secrets
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type ClusterGCPAccessToken struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec ClusterGCPAccessTokenSpec `json:"spec"`
+	// +optional
+	Status common.StoreStatus `json:"status,omitzero"`
+}
+
+// ClusterGCPAccessTokenList is a list of ClusterGCPAccessTokens.
+//
+// +kubebuilder:object:root=true
+type ClusterGCPAccessTokenList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+
+	Items []ClusterGCPAccessToken `json:"items"`
+}
+
+// GCPAccessTokenSpec says whose tokens are made, and what for.
+type GCPAccessTokenSpec struct {
+	common.StoreSpec     `json:",inline"`
+	common.GeneratorSpec `json:",inline"`
+
+	// What the tokens may be used for. Unset: https://www.googleapis.com/auth/cloud-platform, which is all
+	// that the identity may do.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=20
+	// +kubebuilder:validation:items:MaxLength=256
+	// +kubebuilder:validation:items:Pattern=`^[A-Za-z0-9._~:/+-]+$`
+	Scopes []string `json:"scopes,omitempty"`
+
+	// URL of an emulator that is asked for the tokens instead of Google. It must be on the operator's own
+	// host (127.0.0.1, localhost).
+	// +optional
+	// +kubebuilder:validation:MaxLength=2048
+	Endpoint string `json:"endpoint,omitempty"`
+
+	// Whose tokens they are. Unset: the operator's own, if its identity may be used.
+	// +optional
+	Auth *GCPAuth `json:"auth,omitempty"`
+}
+
+// ClusterGCPAccessTokenSpec is a GCPAccessTokenSpec that says whom it serves.
+type ClusterGCPAccessTokenSpec struct {
+	GCPAccessTokenSpec      `json:",inline"`
+	common.ClusterStoreSpec `json:",inline"`
+}
+
+// StoreSpec returns the embedded spec.
+func (g *GCPAccessToken) StoreSpec() *common.StoreSpec { return &g.Spec.StoreSpec }
+
+// StoreStatus returns the embedded status.
+func (g *GCPAccessToken) StoreStatus() *common.StoreStatus { return &g.Status }
+
+// GeneratorSpec returns the embedded spec.
+func (g *GCPAccessToken) GeneratorSpec() *common.GeneratorSpec { return &g.Spec.GeneratorSpec }
+
+// StoreSpec returns the embedded spec.
+func (g *ClusterGCPAccessToken) StoreSpec() *common.StoreSpec { return &g.Spec.StoreSpec }
+
+// StoreStatus returns the embedded status.
+func (g *ClusterGCPAccessToken) StoreStatus() *common.StoreStatus { return &g.Status }
+
+// GeneratorSpec returns the embedded spec.
+func (g *ClusterGCPAccessToken) GeneratorSpec() *common.GeneratorSpec { return &g.Spec.GeneratorSpec }
+
+// ClusterStoreSpec returns the embedded spec.
+func (g *ClusterGCPAccessToken) ClusterStoreSpec() *common.ClusterStoreSpec {
+	return &g.Spec.ClusterStoreSpec
+}

@@ -1,0 +1,42 @@
+package emulator
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// metadataLeft is how long a token is good for at least that the metadata server hands out again, by
+// https://cloud.google.com/compute/docs/access/authenticate-workloads#applications
+const metadataLeft = 5 * time.Minute
+
+// handedOut is the latest token of the metadata server.
+type handedOut struct {
+	mu    sync.Mutex
+	token string
+}
+
+// metadata answers with the token that was given last, while that is good for some minutes.
+func (s *Server) metadata(r *http.Request) (map[string]any, *refusal) {
+	scopes := strings.FieldsFunc(r.FormValue("scopes"), func(c rune) bool { return c == ',' })
+	if len(scopes) == 0 {
+		scopes = []string{scopeAll}
+	}
+	switch {
+	case r.Header.Get("Metadata-Flavor") != "Google":
+		return nil, &refusal{http.StatusForbidden, "PERMISSION_DENIED", "The header Metadata-Flavor is missing.", true}
+	case s.machine == "":
+		return nil, &refusal{http.StatusNotFound, "NOT_FOUND", "The machine has no service account.", true}
+	case !known(scopes):
+		return nil, &refusal{http.StatusBadRequest, "INVALID_ARGUMENT", "invalid_scope", true}
+	}
+	s.handedOut.mu.Lock()
+	defer s.handedOut.mu.Unlock()
+	of, ok := s.identities.who(s.handedOut.token, s.now())
+	if left := of.expires.Sub(s.now()); !ok || left < metadataLeft || !slices.Equal(of.scopes, scopes) {
+		s.handedOut.token, of.expires = s.give(s.machine, s.tokenLife, scopes)
+	}
+	return map[string]any{"access_token": s.handedOut.token, "token_type": "Bearer", "expires_in": int(of.expires.Sub(s.now()).Seconds())}, nil
+}

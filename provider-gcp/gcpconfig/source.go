@@ -1,0 +1,85 @@
+package gcpconfig
+
+import (
+	"context"
+	"crypto/x509"
+	"net/http"
+	"regexp"
+	"time"
+
+	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/provider-gcp/apis/v1alpha1"
+)
+
+const (
+	scopesField = "spec.scopes"
+	maxScopes   = 20
+)
+
+// scopeText is what may stand in a list of scopes, whether spaces or commas part them.
+var scopeText = regexp.MustCompile(`^[A-Za-z0-9._~:/+-]{1,256}$`)
+
+// A Source gets access tokens that others are to use. It is safe for concurrent use.
+type Source struct {
+	tokens *tokens
+	http   *http.Client
+}
+
+// LoadSource returns the Source of a generator. What holds of Load holds of it, too.
+func LoadSource(ctx context.Context, spec *v1alpha1.GCPAccessTokenSpec, creds store.Credentials, roots *x509.CertPool) (*Source, error) {
+	scopes, err := scopesOf(spec.Scopes)
+	if err != nil {
+		return nil, err
+	}
+	at, err := parseEmulator(spec.Endpoint, creds)
+	if err != nil {
+		return nil, err
+	}
+	r, err := store.RetriesOf(spec.RetrySettings)
+	if err != nil {
+		return nil, err
+	}
+	s := &Source{http: newHTTPClient(roots)}
+	l, err := newLogin(ctx, poster{client: s.http, retries: retries{r}}, spec.Auth, at, scopes, creds)
+	if err != nil {
+		return nil, err
+	}
+	s.tokens = newTokens(l)
+	return s, nil
+}
+
+func scopesOf(scopes []string) ([]string, error) {
+	if len(scopes) == 0 {
+		return []string{scope}, nil
+	}
+	if len(scopes) > maxScopes {
+		return nil, store.NewError(store.Invalid, scopesField+": must be at most %d, and these are %d", maxScopes, len(scopes))
+	}
+	for i, s := range scopes {
+		if !scopeText.MatchString(s) {
+			return nil, store.NewError(store.Invalid, scopesField+"[%d]: is not a scope; write it as %s", i, scope)
+		}
+	}
+	return scopes, nil
+}
+
+// Token logs in, and returns an access token that nobody was given before, and when it ends. Only the
+// metadata server hands out one that it has given to others, while that is good for some minutes more.
+// Errors are of package store.
+func (s *Source) Token(ctx context.Context) (value string, expires time.Time, err error) {
+	t, err := s.tokens.anew(ctx)
+	if err == nil {
+		t, err = newToken(t.value, t.since, t.expiry)
+	}
+	if err != nil {
+		return "", time.Time{}, Explain(err, "spec.auth")
+	}
+	return t.value, t.expiry, nil
+}
+
+// Close gives up a login that is under way.
+func (s *Source) Close() error {
+	s.tokens.close()
+	s.http.CloseIdleConnections()
+	return nil
+}
