@@ -16,15 +16,16 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/store/fake"
 )
 
-// lag holds back what a client's watches of ExternalSecrets bring, so that its cache falls behind.
+// lag holds back what a client's watches of a resource bring, so that its cache falls behind.
 type lag struct {
-	mu   sync.Mutex
-	cond *sync.Cond
-	held bool
+	resource string
+	mu       sync.Mutex
+	cond     *sync.Cond
+	held     bool
 }
 
-func newLag() *lag {
-	l := &lag{}
+func newLag(resource string) *lag {
+	l := &lag{resource: resource}
 	l.cond = sync.NewCond(&l.mu)
 	return l
 }
@@ -40,7 +41,7 @@ func (l *lag) hold(held bool) {
 func (l *lag) wrap(next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(r *http.Request) (*http.Response, error) {
 		resp, err := next.RoundTrip(r)
-		if err == nil && r.URL.Query().Get("watch") == "true" && strings.HasSuffix(r.URL.Path, "/externalsecrets") {
+		if err == nil && r.URL.Query().Get("watch") == "true" && strings.HasSuffix(r.URL.Path, "/"+l.resource) {
 			resp.Body = &lagging{ReadCloser: resp.Body, lag: l}
 		}
 		return resp, err
@@ -98,7 +99,7 @@ func TestFence(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			behind := newIdleEnv(t)
-			l := newLag()
+			l := newLag("externalsecrets")
 			behind.config = rest.CopyConfig(config)
 			behind.config.Wrap(l.wrap)
 			behind.start()

@@ -6,10 +6,12 @@ import (
 	"context"
 	"math/rand/v2"
 	"reflect"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/ratelimiter"
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -23,6 +25,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
@@ -86,6 +89,16 @@ type request struct {
 	types.NamespacedName
 }
 
+// encode returns the request for the queue, which knows names only.
+func (r request) encode() reconcile.Request {
+	return reconcile.Request{NamespacedName: types.NamespacedName{Namespace: r.Namespace, Name: r.kind + "/" + r.Name}}
+}
+
+func decode(req reconcile.Request) request {
+	kind, name, _ := strings.Cut(req.Name, "/")
+	return request{kind, types.NamespacedName{Namespace: req.Namespace, Name: name}}
+}
+
 // Setup adds the loop to a manager, if the module has generators. live must not read from a cache.
 func Setup(mgr manager.Manager, live client.Client, pool *connection.Pool, o Options) error {
 	var kinds []store.Kind
@@ -114,12 +127,12 @@ func Setup(mgr manager.Manager, live client.Client, pool *connection.Pool, o Opt
 		client: live, cache: mgr.GetCache(), events: mgr.GetEventRecorder("direct-secrets"), log: mgr.GetLogger(),
 		pool: pool, routes: routes, opts: o, objects: map[request]*object{},
 	}
-	var q *queue.Queue[request]
-	c, err := controller.NewTyped("part", mgr, controller.TypedOptions[request]{
+	var q *queue.Queue[reconcile.Request]
+	c, err := controller.New("part", mgr, controller.Options{
 		Reconciler:              r,
 		MaxConcurrentReconciles: o.Concurrency,
-		RateLimiter:             workqueue.DefaultTypedControllerRateLimiter[request](),
-		NewQueue: func(name string, l workqueue.TypedRateLimiter[request]) workqueue.TypedRateLimitingInterface[request] {
+		RateLimiter:             ratelimiter.NewController(),
+		NewQueue: func(name string, l workqueue.TypedRateLimiter[reconcile.Request]) workqueue.TypedRateLimitingInterface[reconcile.Request] {
 			q = queue.New(name, l)
 			return q
 		},
@@ -128,18 +141,18 @@ func Setup(mgr manager.Manager, live client.Client, pool *connection.Pool, o Opt
 		return errors.Wrap(err, "cannot make the controller")
 	}
 	r.enqueueAfter = func(req request, priority int, after time.Duration) {
-		q.AddWithOpts(priorityqueue.AddOpts{Priority: &priority, After: after}, req)
+		q.AddWithOpts(priorityqueue.AddOpts{Priority: &priority, After: after}, req.encode())
 	}
 	return r.watch(c, mgr)
 }
 
 func (r *Reconciler) enqueue(req request) { r.enqueueAfter(req, queue.High, 0) }
 
-func (r *Reconciler) watch(c controller.TypedController[request], mgr manager.Manager) error {
-	sources := []source.TypedSource[request]{
-		source.TypedKind(mgr.GetCache(), client.Object(&v1alpha1.ExternalSecret{}), r.objectEvents()),
-		source.TypedKind(mgr.GetCache(), client.Object(&v1alpha1.PushSecret{}), r.objectEvents()),
-		source.TypedKind(mgr.GetCache(), client.Object(secretMetadata()), r.secretEvents()),
+func (r *Reconciler) watch(c controller.Controller, mgr manager.Manager) error {
+	sources := []source.Source{
+		source.Kind[client.Object](mgr.GetCache(), &v1alpha1.ExternalSecret{}, r.objectEvents()),
+		source.Kind[client.Object](mgr.GetCache(), &v1alpha1.PushSecret{}, r.objectEvents()),
+		source.Kind[client.Object](mgr.GetCache(), secretMetadata(), r.secretEvents()),
 	}
 	byLabels := false
 	for _, k := range r.routes.Kinds {
@@ -147,10 +160,10 @@ func (r *Reconciler) watch(c controller.TypedController[request], mgr manager.Ma
 			continue // Its informer would never sync.
 		}
 		byLabels = byLabels || k.Cluster
-		sources = append(sources, source.TypedKind(mgr.GetCache(), client.Object(k.New()), r.generatorEvents(k)))
+		sources = append(sources, source.Kind[client.Object](mgr.GetCache(), k.New(), r.generatorEvents(k)))
 	}
 	if byLabels {
-		sources = append(sources, source.TypedKind(mgr.GetCache(), client.Object(routing.NamespaceMetadata()), r.namespaceEvents()))
+		sources = append(sources, source.Kind[client.Object](mgr.GetCache(), routing.NamespaceMetadata(), r.namespaceEvents()))
 	}
 	for _, s := range sources {
 		if err := c.Watch(s); err != nil {
@@ -166,19 +179,16 @@ func secretMetadata() *metav1.PartialObjectMetadata {
 	return m
 }
 
-type (
-	funcs    = handler.TypedFuncs[client.Object, request]
-	requests = workqueue.TypedRateLimitingInterface[request]
-)
+type requests = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
 // objectEvents follows the objects that use a generator of this module, or did.
-func (r *Reconciler) objectEvents() funcs {
+func (r *Reconciler) objectEvents() handler.EventHandler {
 	enqueue := func(o client.Object) {
 		if u := r.userOf(o); r.concerns(u) {
 			r.enqueue(u.request())
 		}
 	}
-	return funcs{
+	return handler.Funcs{
 		CreateFunc: func(_ context.Context, e event.CreateEvent, _ requests) { enqueue(e.Object) },
 		UpdateFunc: func(_ context.Context, e event.UpdateEvent, _ requests) {
 			was, is := r.userOf(e.ObjectOld), r.userOf(e.ObjectNew)
@@ -195,7 +205,7 @@ func (r *Reconciler) objectEvents() funcs {
 }
 
 // secretEvents follows parts, and targets that come anew: they own their part.
-func (r *Reconciler) secretEvents() funcs {
+func (r *Reconciler) secretEvents() handler.EventHandler {
 	onPart := func(o client.Object) {
 		rec, ok := part.Of(o.GetAnnotations())
 		req := request{rec.Kind, types.NamespacedName{Namespace: o.GetNamespace(), Name: rec.Name}}
@@ -206,7 +216,7 @@ func (r *Reconciler) secretEvents() funcs {
 			r.enqueue(request{secretKind, client.ObjectKeyFromObject(o)})
 		}
 	}
-	return funcs{
+	return handler.Funcs{
 		CreateFunc: func(ctx context.Context, e event.CreateEvent, _ requests) {
 			onPart(e.Object)
 			for name := range target.Marks(e.Object.GetAnnotations()) {
@@ -224,8 +234,8 @@ func (r *Reconciler) secretEvents() funcs {
 }
 
 // generatorEvents brings objects back when a generator of theirs comes, goes, changes, or becomes ready.
-func (r *Reconciler) generatorEvents(k routing.Route) funcs {
-	return funcs{
+func (r *Reconciler) generatorEvents(k routing.Route) handler.EventHandler {
+	return handler.Funcs{
 		CreateFunc: func(ctx context.Context, e event.CreateEvent, _ requests) {
 			if !e.IsInInitialList {
 				r.release(ctx, e.Object.GetNamespace(), k, e.Object.GetName())
@@ -249,8 +259,8 @@ func (r *Reconciler) generatorEvents(k routing.Route) funcs {
 }
 
 // namespaceEvents has the objects of a namespace look again at whether their generators admit it.
-func (r *Reconciler) namespaceEvents() funcs {
-	return funcs{UpdateFunc: func(ctx context.Context, e event.UpdateEvent, _ requests) {
+func (r *Reconciler) namespaceEvents() handler.EventHandler {
+	return handler.Funcs{UpdateFunc: func(ctx context.Context, e event.UpdateEvent, _ requests) {
 		if equality.Semantic.DeepEqual(e.ObjectOld.GetLabels(), e.ObjectNew.GetLabels()) {
 			return
 		}
