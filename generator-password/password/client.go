@@ -1,0 +1,68 @@
+// Package password makes random passwords for the generator Kinds Password and ClusterPassword.
+package password
+
+import (
+	"context"
+
+	gopassword "github.com/sethvargo/go-password/password"
+
+	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/generator-password/apis/v1alpha1"
+)
+
+// Kinds returns the generator Kinds that this package serves.
+func Kinds() []store.Kind {
+	return []store.Kind{
+		store.GeneratorKindOf(store.ConnectorFunc[*v1alpha1.Password](Connect)),
+		store.ClusterGeneratorKindOf(store.ConnectorFunc[*v1alpha1.ClusterPassword](ConnectCluster)),
+	}
+}
+
+// Connect makes the client of a Password. Its errors are of class Invalid and name the field to mend.
+func Connect(_ context.Context, p *v1alpha1.Password, _ store.Credentials) (store.Client, error) {
+	return connect(&p.Spec)
+}
+
+// ConnectCluster makes the client of a ClusterPassword, as Connect does.
+func ConnectCluster(_ context.Context, p *v1alpha1.ClusterPassword, _ store.Credentials) (store.Client, error) {
+	return connect(&p.Spec.PasswordSpec)
+}
+
+func connect(spec *v1alpha1.PasswordSpec) (store.Client, error) {
+	s, err := settingsOf(spec)
+	if err != nil {
+		return nil, err
+	}
+	g, err := gopassword.NewGenerator(&gopassword.GeneratorInput{Symbols: s.symbols.of})
+	if err != nil {
+		return nil, store.NewError(store.Unavailable, "the generator of passwords cannot be made")
+	}
+	return &Client{settings: s, random: g}, nil
+}
+
+// A Client makes passwords by the settings of one Password. It calls nobody and remembers nothing.
+type Client struct {
+	store.NothingToRead
+
+	settings settings
+	random   *gopassword.Generator
+}
+
+var _ store.Generator = &Client{}
+
+// Generate makes a password for each key.
+func (c *Client) Generate(ctx context.Context) (store.Generated, error) {
+	s := c.settings
+	values := make(map[string][]byte, len(s.keys))
+	for _, key := range s.keys {
+		if err := ctx.Err(); err != nil {
+			return store.Generated{}, store.Safe(err)
+		}
+		p, err := c.random.Generate(s.length, s.digits.n, s.symbols.n, s.noUpper, s.allowRepeat)
+		if err != nil { // The settings were found possible, so it is the random numbers that are missing.
+			return store.Generated{}, store.NewError(store.Unavailable, "the system gave no random numbers")
+		}
+		values[key] = s.encode([]byte(p))
+	}
+	return store.Generated{Values: values}, nil
+}
