@@ -111,7 +111,7 @@ func badAuth(t *testing.T, ns string) (srv, overTLS *vaulttest.Server) {
 func TestBadAuth(t *testing.T) {
 	type (
 		auth = v1alpha1.VaultAuth
-		spec = v1alpha1.VaultKVSpec
+		spec = v1alpha1.VaultServer
 	)
 	const (
 		ns          = "bad-auth"
@@ -229,12 +229,11 @@ func TestBadAuth(t *testing.T) {
 		}
 		return all
 	}
-	at := func(s spec) spec {
-		s.Path = "secret"
+	at := func(s spec) v1alpha1.VaultKVSpec {
 		if s.Server == "" {
 			s.Server = srv.URL
 		}
-		return s
+		return v1alpha1.VaultKVSpec{Path: "secret", VaultServer: s}
 	}
 	bad := map[string]operatortest.BadStore{}
 	for name, tc := range cases {

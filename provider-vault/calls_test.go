@@ -31,9 +31,9 @@ func TestCalls(t *testing.T) {
 	suite.Start(t, "provider-vault", config.RBAC, provider)
 
 	spec := func(namespace string) v1alpha1.VaultKVSpec {
-		return v1alpha1.VaultKVSpec{Server: srv.URL, Path: "secret", Auth: &v1alpha1.VaultAuth{Kubernetes: &v1alpha1.KubernetesAuth{
+		return v1alpha1.VaultKVSpec{Path: "secret", VaultServer: v1alpha1.VaultServer{Server: srv.URL, Auth: &v1alpha1.VaultAuth{Kubernetes: &v1alpha1.KubernetesAuth{
 			Role: "shop", ServiceAccountRef: &common.ServiceAccountSelector{Name: "default", Namespace: namespace},
-		}}}
+		}}}}
 	}
 	for kind, s := range map[string]store.Object{
 		"VaultKV": newStore(ns, spec("")), "ClusterVaultKV": newClusterStore(spec(ns), common.ClusterStoreSpec{}),

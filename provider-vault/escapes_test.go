@@ -33,7 +33,7 @@ func TestEscapes(t *testing.T) {
 
 	token := ref("vault", "token")
 	token.Namespace = ns
-	spec := v1alpha1.VaultKVSpec{Server: srv.URL, Path: "secret", Auth: &v1alpha1.VaultAuth{TokenSecretRef: &token}}
+	spec := v1alpha1.VaultKVSpec{Path: "secret", VaultServer: v1alpha1.VaultServer{Server: srv.URL, Auth: &v1alpha1.VaultAuth{TokenSecretRef: &token}}}
 	t.Run("ClusterVaultKV", func(t *testing.T) {
 		s := newClusterStore(spec, common.ClusterStoreSpec{Conditions: []common.StoreCondition{{AllowedKeys: []string{"${namespace}/*", "common/db"}}}})
 		s.Name = "escapes"

@@ -1,11 +1,13 @@
-// Command provider-vault keeps Secrets in step with HashiCorp Vault and OpenBao.
+// Command provider-vault keeps Secrets in step with HashiCorp Vault and OpenBao, and has them make credentials.
 package main
 
 import (
 	"os"
+	"slices"
 
 	"github.com/direct-secrets/direct-secrets/common/operator"
 	"github.com/direct-secrets/direct-secrets/provider-vault/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/provider-vault/dynamic"
 	"github.com/direct-secrets/direct-secrets/provider-vault/kv"
 )
 
@@ -13,7 +15,7 @@ func main() { os.Exit(provider().Main()) }
 
 func provider(opts ...operator.Option) *operator.Operator {
 	opts = append(opts, operator.WithScheme(v1alpha1.AddToScheme))
-	for _, kind := range kv.Kinds() {
+	for _, kind := range slices.Concat(kv.Kinds(), dynamic.Kinds()) {
 		opts = append(opts, operator.WithStore(kind))
 	}
 	return operator.New("provider-vault", v1alpha1.Group, opts...)

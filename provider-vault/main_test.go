@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	common "github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
@@ -26,6 +27,8 @@ func TestMain(m *testing.M) { suite.Main(m, v1alpha1.AddToScheme, crds.All()) }
 func TestCRDs(t *testing.T) { operatortest.CheckCRDs(t, crds.All()) }
 
 func TestExamples(t *testing.T) { suite.Examples(t, examples.VaultKV) }
+
+func TestGeneratorExamples(t *testing.T) { suite.Examples(t, examples.VaultDynamicSecret) }
 
 func ref(name, key string) common.SecretKeySelector {
 	return common.SecretKeySelector{Name: name, Key: key}
@@ -73,11 +76,50 @@ func TestCRD(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			spec := v1alpha1.VaultKVSpec{Server: "https://vault.example", Path: "secret"}
+			spec := v1alpha1.VaultKVSpec{Path: "secret", VaultServer: v1alpha1.VaultServer{Server: "https://vault.example"}}
 			tc.change(&spec)
 			for _, o := range []client.Object{
 				&v1alpha1.VaultKV{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: strings.ToLower(name)}, Spec: spec},
 				&v1alpha1.ClusterVaultKV{ObjectMeta: metav1.ObjectMeta{Name: strings.ToLower(name)}, Spec: v1alpha1.ClusterVaultKVSpec{VaultKVSpec: spec}},
+			} {
+				suite.Accepts(t, tc.reason, o, tc.want)
+			}
+		})
+	}
+}
+
+func TestGeneratorCRD(t *testing.T) {
+	type spec = v1alpha1.VaultDynamicSecretSpec
+	object := func(raw string) func(*spec) {
+		return func(s *spec) { s.Parameters = &runtime.RawExtension{Raw: []byte(raw)} }
+	}
+	cases := map[string]struct {
+		reason string
+		change func(*spec)
+		want   string // part of the rejection
+	}{
+		"Least":    {"Where and what is enough for the API server.", func(*spec) {}, ""},
+		"NoServer": {"There is no default server.", func(s *spec) { s.Server = "" }, "spec.server"},
+		"NoPath":   {"There is no default path.", func(s *spec) { s.Path = "" }, "spec.path"},
+		"Method":   {"What is deleted is no credential.", func(s *spec) { s.Method = "DELETE" }, "spec.method"},
+		"Post":     {"Some engines want this one.", func(s *spec) { s.Method = "POST" }, ""},
+		"Result":   {"An answer has three parts.", func(s *spec) { s.ResultType = "All" }, "spec.resultType"},
+		"Auth":     {"This is one.", func(s *spec) { s.ResultType = "Auth" }, ""},
+		"TwoAuths": {"Which of two would win?", func(s *spec) {
+			s.Auth = &v1alpha1.VaultAuth{TokenSecretRef: new(ref("vault", "token")), Cert: &v1alpha1.CertAuth{}}
+		}, "set exactly one of tokenSecretRef"},
+		"Parameters": {"They are nested as one likes.", object(`{"a":{"b":[1,"c"]}}`), ""},
+		"List":       {"Parameters have names.", object(`["a"]`), "spec.parameters"},
+		"Rotation":   {"A time is a duration.", func(s *spec) { s.RotationInterval = "soon" }, "spec.rotationInterval"},
+		"Delay":      {"So is this.", func(s *spec) { s.RevocationDelay = "-1m" }, "spec.revocationDelay"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			s := spec{Path: "database/creds/shop", VaultServer: v1alpha1.VaultServer{Server: "https://vault.example"}}
+			tc.change(&s)
+			for _, o := range []client.Object{
+				&v1alpha1.VaultDynamicSecret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: strings.ToLower(name)}, Spec: s},
+				&v1alpha1.ClusterVaultDynamicSecret{ObjectMeta: metav1.ObjectMeta{Name: strings.ToLower(name)}, Spec: v1alpha1.ClusterVaultDynamicSecretSpec{VaultDynamicSecretSpec: s}},
 			} {
 				suite.Accepts(t, tc.reason, o, tc.want)
 			}
@@ -122,9 +164,9 @@ func TestProvider(t *testing.T) {
 		"bound_service_account_names": "default", "bound_service_account_namespaces": "shop", "token_policies": "reader",
 	})
 	byAccount := func(namespace string) v1alpha1.VaultKVSpec {
-		return v1alpha1.VaultKVSpec{Server: srv.URL, Path: "secret", Auth: &v1alpha1.VaultAuth{Kubernetes: &v1alpha1.KubernetesAuth{
+		return v1alpha1.VaultKVSpec{Path: "secret", VaultServer: v1alpha1.VaultServer{Server: srv.URL, Auth: &v1alpha1.VaultAuth{Kubernetes: &v1alpha1.KubernetesAuth{
 			Role: "shop", ServiceAccountRef: &common.ServiceAccountSelector{Name: "default", Namespace: namespace},
-		}}}
+		}}}}
 	}
 
 	suite.Namespace(t, "shop", nil)
@@ -133,9 +175,9 @@ func TestProvider(t *testing.T) {
 	for name, secret := range map[string]string{"good": "vault", "bad": "broken"} {
 		suite.Create(t, &v1alpha1.VaultKV{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name},
-			Spec: v1alpha1.VaultKVSpec{Server: srv.URL, Path: "secret", Auth: &v1alpha1.VaultAuth{
+			Spec: v1alpha1.VaultKVSpec{Path: "secret", VaultServer: v1alpha1.VaultServer{Server: srv.URL, Auth: &v1alpha1.VaultAuth{
 				AppRole: &v1alpha1.AppRoleAuth{RoleID: roleID, SecretRef: ref(secret, "secretId")},
-			}},
+			}}},
 		})
 	}
 

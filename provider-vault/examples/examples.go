@@ -7,3 +7,8 @@ import _ "embed"
 //
 //go:embed vaultkv.yaml
 var VaultKV []byte
+
+// VaultDynamicSecret makes credentials of a database for each object that asks, as YAML documents.
+//
+//go:embed vaultdynamicsecret.yaml
+var VaultDynamicSecret []byte

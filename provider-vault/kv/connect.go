@@ -8,6 +8,7 @@ import (
 
 	"github.com/direct-secrets/direct-secrets/common/store"
 	"github.com/direct-secrets/direct-secrets/provider-vault/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/provider-vault/session"
 )
 
 // Kinds returns the store Kinds that this package serves.
@@ -29,7 +30,7 @@ func ConnectCluster(ctx context.Context, s *v1alpha1.ClusterVaultKV, creds store
 }
 
 func newClient(ctx context.Context, spec *v1alpha1.VaultKVSpec, creds store.Credentials) (store.Client, error) {
-	mount, err := checkMount("spec.path", spec.Path)
+	mount, err := session.CheckMount("spec.path", spec.Path)
 	if err != nil {
 		return nil, err
 	}
@@ -37,23 +38,18 @@ func newClient(ctx context.Context, spec *v1alpha1.VaultKVSpec, creds store.Cred
 	if err != nil {
 		return nil, err
 	}
-	method, err := methodOf(spec.Auth, creds)
+	vault, err := session.New(ctx, &spec.VaultServer, spec.RetrySettings, creds)
 	if err != nil {
 		return nil, err
 	}
-	srv, err := newServer(ctx, spec, creds)
-	if err != nil {
-		return nil, err
-	}
-	return &Client{mount: mount, engine: engine, server: srv, logins: newLogins(srv, method)}, nil
+	return &Client{mount: mount, engine: engine, vault: vault}, nil
 }
 
 // A Client reads one KV secrets engine. It logs in when it is first used.
 type Client struct {
 	mount  string
 	engine engine
-	server *server
-	logins *logins
+	vault  *session.Client
 
 	// mounted is true once Vault has said that mount is a KV secrets engine of the right version.
 	mounted atomic.Bool
@@ -66,7 +62,6 @@ var (
 
 // Close ends the session at Vault, and releases connections.
 func (c *Client) Close() error {
-	c.logins.close()
-	c.server.close()
+	c.vault.Close()
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/direct-secrets/direct-secrets/common/store"
 	"github.com/direct-secrets/direct-secrets/provider-vault/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/provider-vault/session"
 )
 
 // An engine is what differs between the versions of the KV secrets engine.
@@ -52,7 +53,7 @@ func (kv1) gone(json.RawMessage) bool        { return false }
 
 func (kv1) query(version string) (url.Values, error) {
 	if version != "" && version != onlyVersion {
-		return nil, store.NewError(store.Invalid, "version %q: KV v1 keeps no versions; remove it", shortened(version))
+		return nil, store.NewError(store.Invalid, "version %q: KV v1 keeps no versions; remove it", session.Shortened(version))
 	}
 	return nil, nil
 }
@@ -79,7 +80,7 @@ func (kv2) query(version string) (url.Values, error) {
 	case version == "":
 		return nil, nil
 	case !versionNumber.MatchString(version):
-		return nil, store.NewError(store.Invalid, "version %q: is none of KV v2; write a number such as 3", shortened(version))
+		return nil, store.NewError(store.Invalid, "version %q: is none of KV v2; write a number such as 3", session.Shortened(version))
 	}
 	return url.Values{"version": {version}}, nil
 }
@@ -124,4 +125,4 @@ func objectIn(ref store.Ref, data json.RawMessage) error {
 }
 
 // notThere tells apart what a 404 can mean.
-func notThere(r *refusal) bool { return r.status == http.StatusNotFound && r.definite }
+func notThere(r *session.Refusal) bool { return r.Status == http.StatusNotFound && r.Definite }

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/provider-vault/session"
 )
 
 const (
@@ -96,8 +97,8 @@ func carries(metadata, tags map[string]string) bool {
 // list returns the sorted keys in the folder of the query, and below it, that match its name.
 func (c *Client) list(ctx context.Context, q store.Query) ([]string, error) {
 	folder := strings.TrimSuffix(q.Path, "/")
-	if why := unfit(folder); folder != "" && why != "" {
-		return nil, store.NewError(store.Invalid, "find: path %q %s; write it as folder/folder", shortened(q.Path), why)
+	if why := session.Unfit(folder); folder != "" && why != "" {
+		return nil, store.NewError(store.Invalid, "find: path %q %s; write it as folder/folder", session.Shortened(q.Path), why)
 	}
 	if folder != "" {
 		folder += "/"
@@ -154,18 +155,18 @@ func (c *Client) listOne(ctx context.Context, folder string) ([]string, error) {
 	}
 	path := c.engine.list(c.mount, folder)
 	a, err := c.read(ctx, path, url.Values{"list": {"true"}})
-	var r *refusal
+	var r *session.Refusal
 	switch {
-	case errors.As(err, &r) && r.status == http.StatusNotFound:
+	case errors.As(err, &r) && r.Status == http.StatusNotFound:
 		// Vault has no empty folders: this is how it says that there is none.
 		if err := c.missing(ctx, r, what); !store.IsNotFound(err) {
 			return nil, err
 		}
 		return nil, nil
-	case r != nil && r.status == http.StatusForbidden && !r.foreign:
-		return nil, store.NewError(store.Denied, "%s: access denied; allow list on %q in a policy", what, shortened(path))
+	case r != nil && r.Status == http.StatusForbidden && !r.Foreign:
+		return nil, store.NewError(store.Denied, "%s: access denied; allow list on %q in a policy", what, session.Shortened(path))
 	case err != nil:
-		return nil, explain(err, what)
+		return nil, session.Explain(err, what)
 	}
 	var list struct {
 		Keys *[]string `json:"keys"`
@@ -176,7 +177,7 @@ func (c *Client) listOne(ctx context.Context, folder string) ([]string, error) {
 	keys := *list.Keys
 	for i, name := range keys {
 		keys[i] = folder + name
-		if why := unfit(strings.TrimSuffix(keys[i], "/")); why != "" || strings.TrimSuffix(name, "/") == "" {
+		if why := session.Unfit(strings.TrimSuffix(keys[i], "/")); why != "" || strings.TrimSuffix(name, "/") == "" {
 			return nil, store.NewError(store.Invalid, "%s: it holds a name that cannot be read, since it %s; rename it, or narrow path", what, why)
 		}
 	}

@@ -1,14 +1,21 @@
 package kv
 
 import (
+	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
+	"io"
 	"net/http"
 	"net/url"
 	"path"
 	"strings"
 	"testing"
 
+	"github.com/hashicorp/vault/api"
+
 	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/provider-vault/session"
 )
 
 // FuzzKeys sends keys the way that the SDK does: it joins paths, and puts them into an address.
@@ -39,11 +46,14 @@ func FuzzAnswers(f *testing.F) {
 		f.Add(http.StatusOK, []byte(raw))
 	}
 	f.Fuzz(func(t *testing.T, status int, raw []byte) {
-		r := refusalOf(status, http.Header{}, raw)
-		if notThere(r) && (status != http.StatusNotFound || !strings.Contains(strings.ToLower(string(raw)), "errors")) {
+		_, err := session.Send(t.Context(), func(context.Context) (*api.Response, error) {
+			return &api.Response{Response: &http.Response{StatusCode: status, Body: io.NopCloser(bytes.NewReader(raw))}}, nil
+		})
+		var r *session.Refusal
+		if errors.As(err, &r) && notThere(r) && (status != http.StatusNotFound || !strings.Contains(strings.ToLower(string(raw)), "errors")) {
 			t.Errorf("status %d, %q is taken for a definite answer", status, raw)
 		}
-		if e := explained(r); e.Class == store.NotFound {
+		if err != nil && store.IsNotFound(session.Explain(err, "")) {
 			t.Errorf("status %d, %q is NotFound before the mount is known", status, raw)
 		}
 		for _, e := range []engine{kv1{}, kv2{}} {

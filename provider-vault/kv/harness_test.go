@@ -1,9 +1,7 @@
 package kv
 
 import (
-	"context"
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"net/url"
 	"testing"
@@ -36,32 +34,7 @@ func vault(t testing.TB, ttl string) (srv *vaulttest.Server, secrets creds) {
 }
 
 // creds are what the Secrets and ConfigMaps of a test hold, by key; the names do not matter.
-type creds map[string]string
-
-func (c creds) SecretValue(_ context.Context, sel common.SecretKeySelector) ([]byte, error) {
-	return c.value("Secret", sel)
-}
-
-func (c creds) ConfigMapValue(_ context.Context, sel common.ConfigMapKeySelector) ([]byte, error) {
-	return c.value("ConfigMap", common.SecretKeySelector(sel))
-}
-
-func (c creds) value(what string, sel common.SecretKeySelector) ([]byte, error) {
-	v, ok := c[sel.Key]
-	if !ok {
-		return nil, store.NewError(store.Invalid, "auth: %s shop/%s has no value under key %q; add it or correct the reference", what, sel.Name, sel.Key)
-	}
-	return []byte(v), nil
-}
-
-func (c creds) ServiceAccountToken(_ context.Context, sel common.ServiceAccountSelector, audiences ...string) (string, error) {
-	if v, ok := c[fmt.Sprint("token of ", sel.Name, " for ", audiences)]; ok {
-		return v, nil
-	}
-	return "", store.NewError(store.Invalid, "auth: ServiceAccount shop/%s does not exist; create it or correct the reference", sel.Name)
-}
-
-func (creds) Ambient() error { return nil }
+type creds = vaulttest.Credentials
 
 func ref(key string) common.SecretKeySelector {
 	return common.SecretKeySelector{Name: "vault", Key: key}
@@ -72,8 +45,10 @@ func appRole(url string, opts ...func(*v1alpha1.VaultKVSpec)) *v1alpha1.VaultKV 
 	none := int32(0)
 	s := &v1alpha1.VaultKV{Spec: v1alpha1.VaultKVSpec{
 		StoreSpec: common.StoreSpec{RetrySettings: &common.RetrySettings{MaxRetries: &none}},
-		Server:    url, Path: "secret",
-		Auth: &v1alpha1.VaultAuth{AppRole: &v1alpha1.AppRoleAuth{RoleRef: new(ref("role")), SecretRef: ref("secret")}},
+		Path:      "secret",
+		VaultServer: v1alpha1.VaultServer{
+			Server: url, Auth: &v1alpha1.VaultAuth{AppRole: &v1alpha1.AppRoleAuth{RoleRef: new(ref("role")), SecretRef: ref("secret")}},
+		},
 	}}
 	s.Namespace, s.Name = "shop", "prod"
 	for _, o := range opts {

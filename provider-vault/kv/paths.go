@@ -1,72 +1,13 @@
 package kv
 
 import (
-	"strings"
-	"unicode"
-	"unicode/utf8"
-
 	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/provider-vault/session"
 )
 
-// maxKey is the length in bytes from which on a key is none. Vault's storage ends near 32 KB, its
-// users well before.
-const maxKey = 2048
-
-// unfit says why a path cannot be part of an address at Vault; empty if it can. Whatever is left,
-// such as "?", "#" or "%", is escaped and so stands for itself.
-func unfit(path string) string {
-	switch {
-	case path == "":
-		return "is empty"
-	case len(path) > maxKey:
-		return "is too long"
-	case !utf8.ValidString(path):
-		return "is not UTF-8"
-	case strings.ContainsFunc(path, func(r rune) bool { return !unicode.IsPrint(r) }):
-		return "has a character that cannot be printed"
-	case strings.Contains(path, ".."):
-		return "has \"..\" in it, which Vault does not allow"
-	}
-	for s := range strings.SplitSeq(path, "/") {
-		switch s {
-		case "":
-			return "has a slash too many"
-		case ".":
-			return "has a part that is \".\""
-		}
-	}
-	return ""
-}
-
 func checkKey(key string) error {
-	if why := unfit(key); why != "" {
-		return store.NewError(store.Invalid, "key %q %s; write it as folder/secret, without the mount", shortened(key), why)
+	if why := session.Unfit(key); why != "" {
+		return store.NewError(store.Invalid, "key %q %s; write it as folder/secret, without the mount", session.Shortened(key), why)
 	}
 	return nil
-}
-
-// shortened keeps messages readable.
-func shortened(s string) string {
-	const most = 100
-	if len(s) > most {
-		return s[:most] + "…"
-	}
-	return s
-}
-
-// checkMount returns a mount path without slashes around it.
-func checkMount(field, path string) (string, error) {
-	path = strings.Trim(path, "/")
-	if why := unfit(path); why != "" {
-		return "", store.NewError(store.Invalid, "%s: %s; write it as secret or team/kv", field, why)
-	}
-	return path, nil
-}
-
-// checkName returns a name that becomes one part of an address.
-func checkName(field, name string) (string, error) {
-	if why := unfit(name); why != "" || strings.Contains(name, "/") {
-		return "", store.NewError(store.Invalid, "%s: cannot be a part of a path at Vault; correct it", field)
-	}
-	return name, nil
 }

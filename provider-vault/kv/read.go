@@ -3,6 +3,7 @@ package kv
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -11,6 +12,7 @@ import (
 	"github.com/hashicorp/vault/api"
 
 	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/provider-vault/session"
 )
 
 // Get reads one version of a secret: a JSON object. KV v2 sends its custom metadata along.
@@ -27,25 +29,25 @@ func (c *Client) Get(ctx context.Context, ref store.Ref) (store.Value, error) {
 	if err == nil {
 		return c.engine.value(ref, a.Data)
 	}
-	var r *refusal
+	var r *session.Refusal
 	switch {
 	case !errors.As(err, &r):
-		return store.Value{}, explain(err, about(ref))
-	case r.status == http.StatusNotFound && c.engine.gone(a.Data):
+		return store.Value{}, session.Explain(err, about(ref))
+	case r.Status == http.StatusNotFound && c.engine.gone(a.Data):
 		return store.Value{}, store.NewError(store.NotFound, "%s: has been deleted", about(ref))
-	case r.status == http.StatusNotFound:
+	case r.Status == http.StatusNotFound:
 		return store.Value{}, c.missing(ctx, r, about(ref))
-	case r.status == http.StatusForbidden && !r.foreign:
-		return store.Value{}, store.NewError(store.Denied, "%s: access denied; allow read on %q in a policy", about(ref), shortened(path))
+	case r.Status == http.StatusForbidden && !r.Foreign:
+		return store.Value{}, store.NewError(store.Denied, "%s: access denied; allow read on %q in a policy", about(ref), session.Shortened(path))
 	}
-	return store.Value{}, explain(err, about(ref))
+	return store.Value{}, session.Explain(err, about(ref))
 }
 
 // missing explains a 404: it is NotFound only if Vault says so of a secret, and the secrets engine is
 // the one that it should be. A store that is set up wrongly must not look like an empty one.
-func (c *Client) missing(ctx context.Context, r *refusal, what string) error {
-	if r.foreign {
-		return explain(r, what)
+func (c *Client) missing(ctx context.Context, r *session.Refusal, what string) error {
+	if r.Foreign {
+		return session.Explain(r, what)
 	}
 	if err := c.checkMounted(ctx); err != nil {
 		return err
@@ -58,50 +60,20 @@ func (c *Client) missing(ctx context.Context, r *refusal, what string) error {
 
 // read asks for what is at a path of the secrets engine. A session that ended before its time is
 // replaced once.
-func (c *Client) read(ctx context.Context, path string, query url.Values) (answer, error) {
+func (c *Client) read(ctx context.Context, path string, query url.Values) (session.Answer, error) {
 	if c.engine.version() == (kv1{}).version() {
 		// KV v2 would answer to the paths of v1, too, with its configuration and the like.
 		if err := c.checkMounted(ctx); err != nil {
-			return answer{}, err
+			return session.Answer{}, err
 		}
 	}
-	return c.call(ctx, func(s *session) (answer, error) { return read(ctx, s.secrets, path, query) })
-}
-
-func (c *Client) call(ctx context.Context, f func(*session) (answer, error)) (answer, error) {
-	s, err := c.logins.session(ctx)
-	if err != nil {
-		return answer{}, err
-	}
-	a, err := f(s)
-	if r := deniedBy(err); r != nil && c.logins.ended(ctx, s, r) {
-		if s, err = c.logins.session(ctx); err != nil {
-			return answer{}, err
-		}
-		a, err = f(s)
-	}
-	if status := statusOf(err); err == nil || status == http.StatusNotFound {
-		s.worked.Store(true)
-	}
-	return a, err
-}
-
-func deniedBy(err error) *refusal {
-	var r *refusal
-	if errors.As(err, &r) && r.status == http.StatusForbidden {
-		return r
-	}
-	return nil
+	return c.vault.Call(ctx, func(s *session.Session) (session.Answer, error) { return session.Read(ctx, s.Secrets, path, query) })
 }
 
 // Check proves address, login and secrets engine. What is denied beyond the login does not count.
 func (c *Client) Check(ctx context.Context) error {
-	_, err := c.call(ctx, func(s *session) (answer, error) {
-		_, err := s.lookup(ctx)
-		return answer{}, err
-	})
-	if err != nil && deniedBy(err) == nil {
-		return explain(err, "")
+	if err := c.vault.Check(ctx); err != nil {
+		return err
 	}
 	return c.checkMounted(ctx)
 }
@@ -114,15 +86,15 @@ func (c *Client) checkMounted(ctx context.Context) error {
 	if c.mounted.Load() {
 		return nil
 	}
-	a, err := c.call(ctx, func(s *session) (answer, error) {
-		return read(ctx, s.secrets, "sys/internal/ui/mounts/"+c.mount, nil)
+	a, err := c.vault.Call(ctx, func(s *session.Session) (session.Answer, error) {
+		return session.Read(ctx, s.Secrets, "sys/internal/ui/mounts/"+c.mount, nil)
 	})
-	switch statusOf(err) {
+	switch session.StatusOf(err) {
 	case http.StatusForbidden, http.StatusNotFound:
 		return nil
 	}
 	if err != nil {
-		return explain(err, "spec.path: asking what is mounted there")
+		return session.Explain(err, "spec.path: asking what is mounted there")
 	}
 	if err := c.suits(a.Data); err != nil {
 		return err
@@ -153,7 +125,15 @@ func (c *Client) suits(data json.RawMessage) error {
 		}
 		return store.NewError(store.Invalid, "spec.path: %q is a secrets engine of type %s, not kv", c.mount, m.Type)
 	case version != c.engine.version():
-		return store.NewError(store.Invalid, "spec.version: the secrets engine %q is KV v%s; correct the version", c.mount, shortened(version))
+		return store.NewError(store.Invalid, "spec.version: the secrets engine %q is KV v%s; correct the version", c.mount, session.Shortened(version))
 	}
 	return nil
+}
+
+// about names what a ref asks for.
+func about(ref store.Ref) string {
+	if ref.Version != "" {
+		return fmt.Sprintf("secret %q version %q", ref.Key, ref.Version)
+	}
+	return fmt.Sprintf("secret %q", ref.Key)
 }

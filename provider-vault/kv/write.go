@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/vault/api"
 
 	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/provider-vault/session"
 )
 
 var _ store.Writer = &Client{}
@@ -136,13 +137,13 @@ type request struct {
 	key, path string
 	// needs are the capabilities that a policy must allow on the path, for the message where it does not.
 	needs string
-	send  func(ctx context.Context, c *api.Client, path string) (answer, error)
+	send  func(ctx context.Context, c *api.Client, path string) (session.Answer, error)
 }
 
 // do makes a request. An attempt whose answer was lost is made again: Vault refuses it if the first one was
 // carried out, as it does where somebody else was faster, and the caller looks again.
-func (c *Client) do(ctx context.Context, r request) (answer, error) {
-	a, err := c.call(ctx, func(s *session) (answer, error) { return r.send(ctx, s.secrets, r.path) })
+func (c *Client) do(ctx context.Context, r request) (session.Answer, error) {
+	a, err := c.vault.Call(ctx, func(s *session.Session) (session.Answer, error) { return r.send(ctx, s.Secrets, r.path) })
 	if err != nil {
 		err = c.refused(ctx, err, r)
 	}
@@ -161,52 +162,50 @@ const (
 // refused explains why Vault did not do what a Writer needs.
 func (c *Client) refused(ctx context.Context, err error, r request) error {
 	what := about(store.Ref{Key: r.key})
-	var said *refusal
+	var said *session.Refusal
 	switch {
 	case !errors.As(err, &said):
-		return explain(err, what)
-	case said.status == http.StatusBadRequest && said.says(otherVersion):
+		return session.Explain(err, what)
+	case said.Status == http.StatusBadRequest && said.Says(otherVersion):
 		return changed(r.key)
-	case said.status == http.StatusRequestEntityTooLarge:
+	case said.Status == http.StatusRequestEntityTooLarge:
 		return store.NewError(store.Invalid, "%s: the value is larger than Vault, its storage or a proxy before it takes", what)
-	case said.status >= http.StatusBadRequest && (said.says(overLimit) || said.says(twice)):
+	case said.Status >= http.StatusBadRequest && (said.Says(overLimit) || said.Says(twice)):
 		return store.NewError(store.Invalid, "%s: Vault does not read the value: it is nested too deep, has too many members, or one twice", what)
-	case said.status == http.StatusForbidden && !said.foreign:
-		return store.NewError(store.Denied, "%s: access denied; allow %s on %q in a policy", what, r.needs, shortened(r.path))
-	case said.status == http.StatusNotFound:
+	case said.Status == http.StatusForbidden && !said.Foreign:
+		return store.NewError(store.Denied, "%s: access denied; allow %s on %q in a policy", what, r.needs, session.Shortened(r.path))
+	case said.Status == http.StatusNotFound:
 		return c.missing(ctx, said, what)
 	}
-	return explain(err, what)
+	return session.Explain(err, what)
 }
 
 // sends returns the sending of a JSON object.
-func sends(body any) func(context.Context, *api.Client, string) (answer, error) {
-	return func(ctx context.Context, c *api.Client, path string) (answer, error) {
-		return write(ctx, c, path, body)
+func sends(body any) func(context.Context, *api.Client, string) (session.Answer, error) {
+	return func(ctx context.Context, c *api.Client, path string) (session.Answer, error) {
+		return session.Write(ctx, c, path, body)
 	}
 }
 
 // patches is sends for what changes only what it names.
-func patches(body any) func(context.Context, *api.Client, string) (answer, error) {
-	return func(ctx context.Context, c *api.Client, path string) (answer, error) {
+func patches(body any) func(context.Context, *api.Client, string) (session.Answer, error) {
+	return func(ctx context.Context, c *api.Client, path string) (session.Answer, error) {
 		raw, err := json.Marshal(body)
 		if err != nil {
-			return answer{}, err
+			return session.Answer{}, err
 		}
-		ctx, said := listen(ctx)
 		// The SDK names another format of patches, which Vault does not take here.
 		c = c.WithRequestCallbacks(func(r *api.Request) { r.Headers.Set("Content-Type", "application/merge-patch+json") })
-		resp, err := c.Logical().PatchRawWithContext(ctx, path, raw)
-		a, err := decode(resp, err)
-		return a, said.or(err)
+		return session.Send(ctx, func(ctx context.Context) (*api.Response, error) {
+			return c.Logical().PatchRawWithContext(ctx, path, raw)
+		})
 	}
 }
 
-func deletes(ctx context.Context, c *api.Client, path string) (answer, error) {
-	ctx, said := listen(ctx)
-	resp, err := c.Logical().DeleteRawWithContext(ctx, path)
-	a, err := decode(resp, err)
-	return a, said.or(err)
+func deletes(ctx context.Context, c *api.Client, path string) (session.Answer, error) {
+	return session.Send(ctx, func(ctx context.Context) (*api.Response, error) {
+		return c.Logical().DeleteRawWithContext(ctx, path)
+	})
 }
 
 func (kv1) features() store.Features { return store.Features{} }

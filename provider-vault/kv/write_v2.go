@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/vault/api"
 
 	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/provider-vault/session"
 )
 
 const (
@@ -51,9 +52,9 @@ func (e kv2) lookAgain(ctx context.Context, c *Client, key string, seen store.Ob
 	return m, err
 }
 
-func gets(query url.Values) func(context.Context, *api.Client, string) (answer, error) {
-	return func(ctx context.Context, c *api.Client, path string) (answer, error) {
-		return read(ctx, c, path, query)
+func gets(query url.Values) func(context.Context, *api.Client, string) (session.Answer, error) {
+	return func(ctx context.Context, c *api.Client, path string) (session.Answer, error) {
+		return session.Read(ctx, c, path, query)
 	}
 }
 
@@ -88,8 +89,8 @@ func (e kv2) observe(ctx context.Context, c *Client, key string) (store.Observed
 func (e kv2) current(ctx context.Context, c *Client, key string, m kv2Metadata) (v store.Value, there bool, err error) {
 	path := e.read(c.mount, key)
 	query := url.Values{"version": {strconv.FormatInt(m.Current, 10)}}
-	a, err := c.call(ctx, func(s *session) (answer, error) { return read(ctx, s.secrets, path, query) })
-	switch status := statusOf(err); {
+	a, err := c.vault.Call(ctx, func(s *session.Session) (session.Answer, error) { return session.Read(ctx, s.Secrets, path, query) })
+	switch status := session.StatusOf(err); {
 	case status == http.StatusNotFound && e.gone(a.Data):
 		return store.Value{}, m.has(a.Data), nil
 	case err != nil:
@@ -179,9 +180,9 @@ func (e kv2) update(ctx context.Context, c *Client, key string, seen store.Obser
 // settle writes settings. Those who may not patch write all custom metadata again, as it was just seen.
 func (e kv2) settle(ctx context.Context, c *Client, key string, m kv2Metadata, s settings) error {
 	path := e.metadata(c, key)
-	_, err := c.call(ctx, func(on *session) (answer, error) { return patches(s.body(nil))(ctx, on.secrets, path) })
+	_, err := c.vault.Call(ctx, func(on *session.Session) (session.Answer, error) { return patches(s.body(nil))(ctx, on.Secrets, path) })
 	r := request{key, path, "patch, or create and update,", sends(s.body(m.Custom))}
-	switch statusOf(err) {
+	switch session.StatusOf(err) {
 	case http.StatusForbidden, http.StatusMethodNotAllowed, http.StatusNotImplemented:
 		_, err = c.do(ctx, r)
 		return err

@@ -17,7 +17,8 @@ import (
 // several times as large.
 var (
 	secretsEngines = map[string]logical.Factory{
-		"kv": kv.Factory,
+		"accounts": accounts,
+		"kv":       kv.Factory,
 	}
 	authMethods = map[string]logical.Factory{
 		"approle":    approle.Factory,

@@ -10,7 +10,13 @@ var (
 	VaultKV []byte
 	//go:embed vault.direct-secrets.io_clustervaultkvs.yaml
 	ClusterVaultKV []byte
+	//go:embed vault.direct-secrets.io_vaultdynamicsecrets.yaml
+	VaultDynamicSecret []byte
+	//go:embed vault.direct-secrets.io_clustervaultdynamicsecrets.yaml
+	ClusterVaultDynamicSecret []byte
 )
 
 // All returns every CustomResourceDefinition of this package.
-func All() [][]byte { return [][]byte{VaultKV, ClusterVaultKV} }
+func All() [][]byte {
+	return [][]byte{VaultKV, ClusterVaultKV, VaultDynamicSecret, ClusterVaultDynamicSecret}
+}

@@ -1,4 +1,4 @@
-// Package v1alpha1 holds the store Kinds of Vault.
+// Package v1alpha1 holds the store and generator Kinds of Vault.
 //
 // No field has an API-server default: what is unset stays unset in the stored object, and the code
 // gives it its meaning.
@@ -26,6 +26,8 @@ func AddToScheme(s *runtime.Scheme) error {
 	s.AddKnownTypes(GroupVersion,
 		&VaultKV{}, &VaultKVList{},
 		&ClusterVaultKV{}, &ClusterVaultKVList{},
+		&VaultDynamicSecret{}, &VaultDynamicSecretList{},
+		&ClusterVaultDynamicSecret{}, &ClusterVaultDynamicSecretList{},
 	)
 	metav1.AddToGroupVersion(s, GroupVersion)
 	return nil

@@ -1,4 +1,4 @@
-package kv
+package session
 
 import (
 	"net/http"
@@ -13,8 +13,8 @@ const shortLease = 4
 
 // keep renews the token of a session after two thirds of its time, for as long as Vault grants more,
 // and has it replaced before it ends. Nobody logs in while nobody calls.
-func (l *logins) keep(s *session) {
-	first, lease, renewable, ends := s.lease, s.lease, s.renewable, s.since.Add(s.lease)
+func (l *logins) keep(s *Session) {
+	first, lease, renewable, ends := s.token.lease, s.token.lease, s.token.renewable, s.since.Add(s.token.lease)
 	for {
 		if !renewable || lease < first/shortLease {
 			l.wait(time.Until(ends) - lease/10)
@@ -27,13 +27,12 @@ func (l *logins) keep(s *session) {
 		if !l.present(s) {
 			return
 		}
-		g, err := s.renew(l.ctx)
+		t, err := s.renew(l.ctx)
 		switch {
 		case err == nil:
-			lease, renewable = g.lease(), g.Renewable
+			lease, renewable = t.lease, t.renewable
 			ends = time.Now().Add(lease)
-			s.worked.Store(true)
-		case statusOf(err) == http.StatusForbidden, store.ClassOf(explained(err)) == store.Invalid:
+		case StatusOf(err) == http.StatusForbidden, store.ClassOf(explained(err)) == store.Invalid:
 			renewable = false // It may not be renewed, or has ended: then a call will show that.
 		default:
 			lease = time.Until(ends) // Vault is away; try again after a part of what is left.

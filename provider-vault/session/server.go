@@ -1,20 +1,24 @@
-package kv
+package session
 
 import (
 	"context"
 	"net/http"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/hashicorp/vault/api"
 
+	common "github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/store"
 	"github.com/direct-secrets/direct-secrets/provider-vault/apis/v1alpha1"
 )
 
 // A server is where the requests of one store go.
 type server struct {
-	config    *api.Config
+	config *api.Config
+	// once is config without retries of what the server may have done.
+	once      *api.Config
 	transport *http.Transport
 	header    http.Header
 	namespace string
@@ -22,7 +26,7 @@ type server struct {
 	authNamespace string
 }
 
-func newServer(ctx context.Context, spec *v1alpha1.VaultKVSpec, creds store.Credentials) (*server, error) {
+func newServer(ctx context.Context, spec *v1alpha1.VaultServer, retrying *common.RetrySettings, creds store.Credentials) (*server, error) {
 	if err := checkAddress(creds, spec.Server); err != nil {
 		return nil, err
 	}
@@ -30,7 +34,7 @@ func newServer(ctx context.Context, spec *v1alpha1.VaultKVSpec, creds store.Cred
 	if err != nil {
 		return nil, err
 	}
-	retries, err := store.RetriesOf(spec.RetrySettings)
+	retries, err := store.RetriesOf(retrying)
 	if err != nil {
 		return nil, err
 	}
@@ -42,22 +46,27 @@ func newServer(ctx context.Context, spec *v1alpha1.VaultKVSpec, creds store.Cred
 	if spec.Auth != nil && spec.Auth.Namespace != "" {
 		s.authNamespace = spec.Auth.Namespace
 	}
-	s.config = &api.Config{
-		Address:          spec.Server,
-		HttpClient:       newHTTPClient(trusting{s.transport, authoritiesField(spec)}),
-		DisableRedirects: true,
-		ReadYourWrites:   spec.ReadYourWrites,
+	config := func(t *http.Transport, timeout time.Duration, worth func(context.Context, *http.Response, error) (bool, error)) *api.Config {
+		c := &api.Config{
+			Address:          spec.Server,
+			HttpClient:       newHTTPClient(trusting{t, authoritiesField(spec)}, timeout),
+			DisableRedirects: true,
+			ReadYourWrites:   spec.ReadYourWrites,
+		}
+		retry(c, retries, worth)
+		return c
 	}
-	retry(s.config, retries)
-	_, err = s.client("", "")
+	s.config = config(s.transport, attemptTimeout, worthRetrying)
+	s.once = config(unrepeated(s.transport), onceTimeout, surelyNothing)
+	_, err = s.client(s.config, "", "")
 	return s, err
 }
 
 // client returns a client of the SDK that acts in a namespace with a token. It is not cloned from
 // another: a clone would follow redirects again.
-func (s *server) client(namespace, token string) (*api.Client, error) {
+func (s *server) client(config *api.Config, namespace, token string) (*api.Client, error) {
 	forgetEnvironment()
-	c, err := api.NewClient(s.config)
+	c, err := api.NewClient(config)
 	if err != nil {
 		return nil, store.NewError(store.Invalid, "spec.server: is not a URL; write it as https://host:port")
 	}
@@ -105,7 +114,7 @@ func checkAddress(creds store.Credentials, raw string) error {
 }
 
 // headersOf returns what every request carries.
-func headersOf(spec *v1alpha1.VaultKVSpec) (http.Header, error) {
+func headersOf(spec *v1alpha1.VaultServer) (http.Header, error) {
 	h := http.Header{api.RequestHeaderName: {"true"}}
 	if spec.ForwardInconsistent {
 		h.Set(api.HeaderInconsistent, "forward-active-node")

@@ -1,4 +1,4 @@
-package kv
+package session
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 )
 
 // tlsOf reads certificates and keys. The operator connects anew when what holds one of them changes.
-func tlsOf(ctx context.Context, spec *v1alpha1.VaultKVSpec, creds store.Credentials) (*tls.Config, error) {
+func tlsOf(ctx context.Context, spec *v1alpha1.VaultServer, creds store.Credentials) (*tls.Config, error) {
 	c := &tls.Config{MinVersion: tls.VersionTLS12}
 	var err error
 	if c.RootCAs, err = authoritiesOf(ctx, spec, creds); err != nil {
@@ -37,7 +37,7 @@ func tlsOf(ctx context.Context, spec *v1alpha1.VaultKVSpec, creds store.Credenti
 }
 
 // authoritiesOf returns who may sign the server's certificate; nil for those of the system.
-func authoritiesOf(ctx context.Context, spec *v1alpha1.VaultKVSpec, creds store.Credentials) (*x509.CertPool, error) {
+func authoritiesOf(ctx context.Context, spec *v1alpha1.VaultServer, creds store.Credentials) (*x509.CertPool, error) {
 	pem := spec.CABundle
 	switch p := spec.CAProvider; {
 	case p == nil && len(pem) == 0:
@@ -58,7 +58,7 @@ func authoritiesOf(ctx context.Context, spec *v1alpha1.VaultKVSpec, creds store.
 }
 
 // authoritiesField is the field that says, or could say, who may sign the server's certificate.
-func authoritiesField(spec *v1alpha1.VaultKVSpec) string {
+func authoritiesField(spec *v1alpha1.VaultServer) string {
 	if spec.CAProvider != nil {
 		return "spec.caProvider"
 	}

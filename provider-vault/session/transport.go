@@ -1,4 +1,4 @@
-package kv
+package session
 
 import (
 	"context"
@@ -17,6 +17,8 @@ import (
 const (
 	// attemptTimeout bounds one request, so that a hanging one leaves time for another.
 	attemptTimeout = 15 * time.Second
+	// onceTimeout bounds a request that must not be made twice: by default Vault itself gives up then.
+	onceTimeout = 90 * time.Second
 	// maxAnswer is far above the largest secret of Vault, and a folder with some 100,000 names.
 	maxAnswer = 16 << 20
 )
@@ -37,10 +39,10 @@ func newTransport(c *tls.Config) *http.Transport {
 }
 
 // newHTTPClient follows no redirect: the token is for the server that the store names.
-func newHTTPClient(t http.RoundTripper) *http.Client {
+func newHTTPClient(t http.RoundTripper, timeout time.Duration) *http.Client {
 	return &http.Client{
 		Transport:     attentive{t},
-		Timeout:       attemptTimeout,
+		Timeout:       timeout,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 }
@@ -56,7 +58,7 @@ func (a attentive) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	if s, ok := r.Context().Value(said{}).(*answered); ok && resp.StatusCode >= http.StatusMultipleChoices {
-		s.last = &refusal{status: resp.StatusCode, retryAfter: retryAfter(resp.Header)}
+		s.last = &Refusal{Status: resp.StatusCode, retryAfter: retryAfter(resp.Header)}
 	}
 	resp.Body = body{io.LimitReader(resp.Body, maxAnswer), resp.Body}
 	return resp, nil
@@ -88,9 +90,9 @@ func (s *answered) or(err error) error {
 }
 
 // retry has the SDK try again as a store asks for.
-func retry(c *api.Config, r store.Retries) {
+func retry(c *api.Config, r store.Retries, worth func(context.Context, *http.Response, error) (bool, error)) {
 	c.MaxRetries = r.Max
-	c.CheckRetry = worthRetrying
+	c.CheckRetry = worth
 	c.Backoff = func(_, _ time.Duration, attempt int, _ *http.Response) time.Duration {
 		return r.Wait(attempt)
 	}
@@ -120,4 +122,29 @@ func worthRetrying(ctx context.Context, resp *http.Response, err error) (bool, e
 	default:
 		return s >= http.StatusInternalServerError, nil
 	}
+}
+
+// surelyNothing is worthRetrying for requests that make something: it says so only where the server did
+// not look at the request. Whatever else fails may have made what nobody then knows.
+func surelyNothing(ctx context.Context, resp *http.Response, err error) (bool, error) {
+	if again, stop := worthRetrying(ctx, resp, err); !again || stop != nil {
+		return false, stop
+	}
+	if err != nil {
+		var op *net.OpError
+		return errors.As(err, &op) && op.Op == "dial", nil
+	}
+	switch resp.StatusCode {
+	case http.StatusPreconditionFailed, http.StatusTooManyRequests, statusRecoveryStandby, statusStandby:
+		return true, nil
+	}
+	return false, nil
+}
+
+// unrepeated is a transport that uses each connection once. One that is used again may turn out to be
+// closed, and net/http then sends a GET a second time, though the server may have got the first.
+func unrepeated(t *http.Transport) *http.Transport {
+	t = t.Clone()
+	t.DisableKeepAlives = true
+	return t
 }

@@ -1,4 +1,4 @@
-package kv
+package session
 
 import (
 	"cmp"
@@ -20,7 +20,7 @@ func byToken(ref common.SecretKeySelector, creds store.Credentials) *method {
 
 // loginPath returns where a method at a mount takes logins.
 func loginPath(field, mount, fallback string) (string, error) {
-	mount, err := checkMount(field, cmp.Or(mount, fallback))
+	mount, err := CheckMount(field, cmp.Or(mount, fallback))
 	return "auth/" + mount + "/login", err
 }
 

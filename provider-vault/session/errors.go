@@ -1,11 +1,10 @@
-package kv
+package session
 
 import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
-	"fmt"
 	"net"
 	"net/http"
 	"strconv"
@@ -58,23 +57,25 @@ const inconsistentHeader = "X-Vault-Inconsistent"
 
 const redirected = "the server sends on to another address, where the token is not sent; set spec.server to that address"
 
-// A refusal is an answer of Vault that is no success. Its texts serve to tell refusals apart; they
+// A Refusal is an answer of Vault that is no success. Its texts serve to tell refusals apart; they
 // are never shown, because they may hold what was sent.
-type refusal struct {
-	status     int
+type Refusal struct {
+	// Status of HTTP, or one of Vault's own.
+	Status     int
 	texts      []string
 	retryAfter time.Duration
-	// definite is true for a 404 that comes with nothing else: Vault knows the place, and there is
+	// Definite is true for a 404 that comes with nothing else: Vault knows the place, and there is
 	// nothing there.
-	definite bool
-	// foreign is true for an answer that is not in Vault's form.
-	foreign bool
+	Definite bool
+	// Foreign is true for an answer that is not in Vault's form.
+	Foreign bool
 }
 
 // Error implements error.
-func (r *refusal) Error() string { return "Vault answers with status " + strconv.Itoa(r.status) }
+func (r *Refusal) Error() string { return "Vault answers with status " + strconv.Itoa(r.Status) }
 
-func (r *refusal) says(text string) bool {
+// Says reports whether Vault's texts contain one.
+func (r *Refusal) Says(text string) bool {
 	for _, t := range r.texts {
 		if strings.Contains(t, text) {
 			return true
@@ -83,29 +84,29 @@ func (r *refusal) says(text string) bool {
 	return false
 }
 
-func refusalOf(status int, h http.Header, raw []byte) *refusal {
-	r := &refusal{status: status, retryAfter: retryAfter(h)}
+func refusalOf(status int, h http.Header, raw []byte) *Refusal {
+	r := &Refusal{Status: status, retryAfter: retryAfter(h)}
 	var b struct {
 		Errors   *[]string       `json:"errors"`
 		Warnings []string        `json:"warnings"`
 		Data     json.RawMessage `json:"data"`
 	}
 	if json.Unmarshal(raw, &b) != nil {
-		r.foreign = true
+		r.Foreign = true
 		return r
 	}
 	if b.Errors != nil {
 		r.texts = *b.Errors
 	}
-	r.definite = status == http.StatusNotFound && b.Errors != nil && len(*b.Errors) == 0 && len(b.Warnings) == 0
+	r.Definite = status == http.StatusNotFound && b.Errors != nil && len(*b.Errors) == 0 && len(b.Warnings) == 0
 	return r
 }
 
-// statusOf returns the status with which Vault refused; 0 if it did not.
-func statusOf(err error) int {
-	var r *refusal
+// StatusOf returns the status with which Vault refused; 0 if it did not.
+func StatusOf(err error) int {
+	var r *Refusal
 	if errors.As(err, &r) {
-		return r.status
+		return r.Status
 	}
 	return 0
 }
@@ -123,9 +124,9 @@ func retryAfter(h http.Header) time.Duration {
 	return 0
 }
 
-// explain turns any error into one of package store. what names the thing that was asked for. The
+// Explain turns any error into one of package store. what names the thing that was asked for. The
 // text of an SDK is not used: it may hold what was sent or received.
-func explain(err error, what string) error {
+func Explain(err error, what string) error {
 	var own *store.Error
 	if errors.As(err, &own) {
 		return own
@@ -138,17 +139,17 @@ func explain(err error, what string) error {
 }
 
 func explained(err error) *store.Error {
-	var r *refusal
+	var r *Refusal
 	if errors.As(err, &r) {
-		m, ok := meanings[r.status]
-		if r.foreign && r.status < http.StatusInternalServerError && m.class != store.Throttled && m.text != redirected {
-			return store.NewError(store.Unavailable, "spec.server: what answers, with status %d, is not Vault; check scheme, host and port, and what stands in between", r.status)
+		m, ok := meanings[r.Status]
+		if r.Foreign && r.Status < http.StatusInternalServerError && m.class != store.Throttled && m.text != redirected {
+			return store.NewError(store.Unavailable, "spec.server: what answers, with status %d, is not Vault; check scheme, host and port, and what stands in between", r.Status)
 		}
-		if r.says(inconsistentHeader) {
+		if r.Says(inconsistentHeader) {
 			return store.NewError(store.Invalid, "spec.forwardInconsistent: the server's configuration does not allow it; unset it")
 		}
 		if !ok {
-			return store.NewError(store.Unavailable, "Vault answers with status %d", r.status)
+			return store.NewError(store.Unavailable, "Vault answers with status %d", r.Status)
 		}
 		e := store.NewError(m.class, "%s", m.text)
 		if m.class == store.Throttled {
@@ -194,10 +195,11 @@ func certificateTrouble(err error) string {
 	return ""
 }
 
-// about names what a ref asks for.
-func about(ref store.Ref) string {
-	if ref.Version != "" {
-		return fmt.Sprintf("secret %q version %q", ref.Key, ref.Version)
+// DeniedBy returns the refusal by which Vault denied a request; nil if it did not.
+func DeniedBy(err error) *Refusal {
+	var r *Refusal
+	if errors.As(err, &r) && r.Status == http.StatusForbidden {
+		return r
 	}
-	return fmt.Sprintf("secret %q", ref.Key)
+	return nil
 }

@@ -1,9 +1,10 @@
-package kv
+package session
 
 import (
 	"context"
 	"net/http"
 	"strings"
+	"time"
 	"unicode"
 
 	common "github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
@@ -104,7 +105,7 @@ func methodOf(auth *v1alpha1.VaultAuth, creds store.Credentials) (*method, error
 }
 
 // login returns a new session. Errors are of package store, and name the field to mend.
-func (m *method) login(ctx context.Context, srv *server) (*session, error) {
+func (m *method) login(ctx context.Context, srv *server) (*Session, error) {
 	if m.token != nil {
 		return m.adopt(ctx, srv)
 	}
@@ -112,43 +113,44 @@ func (m *method) login(ctx context.Context, srv *server) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := srv.client(srv.authNamespace, "")
+	c, err := srv.client(srv.config, srv.authNamespace, "")
 	if err != nil {
 		return nil, err
 	}
-	a, err := write(ctx, c, m.path, body)
+	a, err := Write(ctx, c, m.path, body)
 	if err != nil {
 		return nil, m.explain(err)
 	}
 	if a.Auth == nil || !printable(a.Auth.Token) {
 		return nil, store.NewError(store.Unavailable, "%s: the answer of Vault holds no token; multi-factor logins cannot be made", m.field)
 	}
-	s, err := srv.newSession(a.Auth.Token)
+	s, err := srv.newSession(a.Auth.Token, a.Auth.of())
 	if err != nil {
 		return nil, err
 	}
-	s.lease, s.renewable, s.own = a.Auth.lease(), a.Auth.Renewable, true
+	s.own = true
 	return s, nil
 }
 
 // adopt makes a session of a token that exists already.
-func (m *method) adopt(ctx context.Context, srv *server) (*session, error) {
-	token, err := m.token(ctx)
+func (m *method) adopt(ctx context.Context, srv *server) (*Session, error) {
+	text, err := m.token(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if !printable(token) {
+	if !printable(text) {
 		return nil, store.NewError(store.Invalid, "%s: the value is no token", m.credential)
 	}
-	s, err := srv.newSession(token)
+	s, err := srv.newSession(text, token{})
 	if err != nil {
 		return nil, err
 	}
-	g, err := s.lookup(ctx)
+	start := time.Now()
+	t, err := s.lookup(ctx)
 	if err != nil {
 		return nil, m.explain(err)
 	}
-	s.lease, s.renewable = g.lease(), g.Renewable
+	s.learn(t, start)
 	return s, nil
 }
 
@@ -159,23 +161,23 @@ func printable(token string) bool {
 
 // explain turns the error of a login into one that names the field to mend.
 func (m *method) explain(err error) error {
-	r, ok := err.(*refusal) //nolint:errorlint // read and write return it as it is
+	r, ok := err.(*Refusal) //nolint:errorlint // Read and Write return it as it is
 	if !ok {
-		return explain(err, "logging in")
+		return Explain(err, "logging in")
 	}
-	if r.foreign || r.says(inconsistentHeader) {
-		return explain(err, "")
+	if r.Foreign || r.Says(inconsistentHeader) {
+		return Explain(err, "")
 	}
 	for _, h := range m.hints {
-		if r.says(h.says) {
+		if r.Says(h.says) {
 			return store.NewError(h.class, "%s: %s", h.field, h.text)
 		}
 	}
-	switch r.status {
+	switch r.Status {
 	case http.StatusBadRequest, http.StatusForbidden, http.StatusUnauthorized:
 		return store.NewError(store.Denied, "%s: %s", m.credential, m.wrong)
 	case http.StatusNotFound, http.StatusMethodNotAllowed:
 		return store.NewError(store.Invalid, "%s: no such auth method at Vault; correct its path, or spec.namespace", m.field)
 	}
-	return explain(err, m.field+": logging in")
+	return Explain(err, m.field+": logging in")
 }

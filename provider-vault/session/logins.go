@@ -1,4 +1,4 @@
-package kv
+package session
 
 import (
 	"context"
@@ -37,7 +37,7 @@ type logins struct {
 	work   sync.WaitGroup
 
 	mu      sync.Mutex
-	current *session
+	current *Session
 	closed  bool
 	// blind is true where a token that was just made may not look itself up: a denied lookup then
 	// proves nothing.
@@ -53,11 +53,11 @@ func newLogins(s *server, m *method) *logins {
 var errClosed = store.NewError(store.Unavailable, "the store's settings or credentials have changed meanwhile")
 
 // session returns the present session, or logs in.
-func (l *logins) session(ctx context.Context) (*session, error) {
+func (l *logins) session(ctx context.Context) (*Session, error) {
 	if s, err := l.held(); s != nil || err != nil {
 		return s, err
 	}
-	return l.shared(ctx, "login", func(ctx context.Context) (*session, error) {
+	return l.shared(ctx, "login", func(ctx context.Context) (*Session, error) {
 		if s, err := l.held(); s != nil || err != nil {
 			return s, err
 		}
@@ -69,9 +69,44 @@ func (l *logins) session(ctx context.Context) (*session, error) {
 	})
 }
 
+// lasting is session for a request that makes what dies with the token: the token has at least half of its
+// time before it, where that can be had, and is not revoked when the client is closed.
+func (l *logins) lasting(ctx context.Context) (*Session, error) {
+	s, err := l.session(ctx)
+	if err == nil && !s.fresh() {
+		// What was made by the old token goes on until that ends.
+		if err := l.prolong(ctx, s); s.own && (err != nil || !s.fresh()) {
+			l.forget(s)
+		}
+		s, err = l.session(ctx)
+	}
+	if err != nil {
+		return nil, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return nil, errClosed // Its token may be revoked already.
+	}
+	s.used.Store(true)
+	return s, nil
+}
+
+// prolong renews the token of a session, if it can be.
+func (l *logins) prolong(ctx context.Context, s *Session) error {
+	if !s.token.renewable || s.token.lease == 0 {
+		return nil
+	}
+	_, err := l.shared(ctx, "renewal", func(ctx context.Context) (*Session, error) {
+		_, err := s.renew(ctx)
+		return s, err
+	})
+	return err
+}
+
 // shared does something once for all that ask for it at the same time. It goes on when one of them
 // gives up.
-func (l *logins) shared(ctx context.Context, what string, f func(context.Context) (*session, error)) (*session, error) {
+func (l *logins) shared(ctx context.Context, what string, f func(context.Context) (*Session, error)) (*Session, error) {
 	answer := l.flight.DoChan(what, func() (_ any, err error) {
 		defer func() {
 			// Nobody else could: this is a goroutine of its own. What panicked may hold a secret.
@@ -90,11 +125,11 @@ func (l *logins) shared(ctx context.Context, what string, f func(context.Context
 		if r.Err != nil {
 			return nil, r.Err
 		}
-		return r.Val.(*session), nil
+		return r.Val.(*Session), nil
 	}
 }
 
-func (l *logins) held() (*session, error) {
+func (l *logins) held() (*Session, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
@@ -104,7 +139,7 @@ func (l *logins) held() (*session, error) {
 }
 
 // hold makes a session the present one, and keeps it alive.
-func (l *logins) hold(s *session) error {
+func (l *logins) hold(s *Session) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
@@ -112,14 +147,14 @@ func (l *logins) hold(s *session) error {
 		return errClosed
 	}
 	l.current = s
-	if s.lease > 0 {
+	if s.token.lease > 0 {
 		l.work.Go(func() { l.keep(s) })
 	}
 	return nil
 }
 
 // forget makes the next call log in anew, unless the session has been replaced already.
-func (l *logins) forget(s *session) {
+func (l *logins) forget(s *Session) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.current == s {
@@ -127,7 +162,7 @@ func (l *logins) forget(s *session) {
 	}
 }
 
-func (l *logins) present(s *session) bool {
+func (l *logins) present(s *Session) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.current == s
@@ -146,9 +181,10 @@ func (l *logins) close() {
 	l.work.Wait()
 }
 
-// end revokes a token that nobody else has. If that fails the token ends when its time is up.
-func end(s *session) {
-	if !s.own {
+// end revokes a token that nobody else has, and with which nothing dies. If that fails the token ends
+// when its time is up.
+func end(s *Session) {
+	if !s.own || s.used.Load() {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
@@ -158,7 +194,7 @@ func end(s *session) {
 
 // ended reports, after a call was denied, whether that was because the session has ended; the next
 // one is then made by the next call. A plain permission error costs no login.
-func (l *logins) ended(ctx context.Context, s *session, denied *refusal) bool {
+func (l *logins) ended(ctx context.Context, s *Session, denied *Refusal) bool {
 	if !l.present(s) {
 		return true // Another call has found that out.
 	}
@@ -168,17 +204,17 @@ func (l *logins) ended(ctx context.Context, s *session, denied *refusal) bool {
 	switch age := time.Since(s.since); {
 	case !s.worked.Load() && age < loginPause:
 		return false
-	case denied.says(invalidToken):
+	case denied.Says(invalidToken):
 		l.forget(s)
 		return true
 	case s.provenLately(), blind && age < blindPause:
 		return false
 	}
-	_, err := l.shared(ctx, "lookup", func(ctx context.Context) (*session, error) {
+	_, err := l.shared(ctx, "lookup", func(ctx context.Context) (*Session, error) {
 		_, err := s.lookup(ctx)
 		return s, err
 	})
-	if statusOf(err) != http.StatusForbidden {
+	if StatusOf(err) != http.StatusForbidden {
 		return false
 	}
 	l.forget(s)
@@ -196,7 +232,7 @@ func (l *logins) look(ctx context.Context) {
 	if err != nil {
 		return // The call that follows fails likewise.
 	}
-	if _, err = s.lookup(ctx); statusOf(err) == http.StatusForbidden {
+	if _, err = s.lookup(ctx); StatusOf(err) == http.StatusForbidden {
 		l.mu.Lock()
 		l.blind = true
 		l.mu.Unlock()

@@ -1,0 +1,151 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	common "github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+)
+
+// VaultDynamicSecret is a generator: credentials that a secrets engine of HashiCorp Vault or OpenBao makes
+// for each object that asks, or tokens of Vault itself. Their leases are renewed, and revoked when they are
+// replaced or no longer used.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:path=vaultdynamicsecrets,shortName=vds,categories=direct-secrets
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
+// +kubebuilder:printcolumn:name="Server",type=string,JSONPath=`.spec.server`
+// +kubebuilder:printcolumn:name="Path",type=string,JSONPath=`.spec.path`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type VaultDynamicSecret struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec VaultDynamicSecretSpec `json:"spec"`
+	// +optional
+	Status common.StoreStatus `json:"status,omitzero"`
+}
+
+// VaultDynamicSecretList is a list of VaultDynamicSecrets.
+//
+// +kubebuilder:object:root=true
+type VaultDynamicSecretList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+
+	Items []VaultDynamicSecret `json:"items"`
+}
+
+// ClusterVaultDynamicSecret is a VaultDynamicSecret that serves many namespaces.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:path=clustervaultdynamicsecrets,scope=Cluster,shortName=cvds,categories=direct-secrets
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
+// +kubebuilder:printcolumn:name="Server",type=string,JSONPath=`.spec.server`
+// +kubebuilder:printcolumn:name="Path",type=string,JSONPath=`.spec.path`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type ClusterVaultDynamicSecret struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec ClusterVaultDynamicSecretSpec `json:"spec"`
+	// +optional
+	Status common.StoreStatus `json:"status,omitzero"`
+}
+
+// ClusterVaultDynamicSecretList is a list of ClusterVaultDynamicSecrets.
+//
+// +kubebuilder:object:root=true
+type ClusterVaultDynamicSecretList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+
+	Items []ClusterVaultDynamicSecret `json:"items"`
+}
+
+// ClusterVaultDynamicSecretSpec is a VaultDynamicSecretSpec that says whom it serves.
+type ClusterVaultDynamicSecretSpec struct {
+	VaultDynamicSecretSpec  `json:",inline"`
+	common.ClusterStoreSpec `json:",inline"`
+}
+
+// Method is the method of a request to Vault.
+type Method string
+
+// The methods; unset means GET. Vault makes no difference between POST and PUT.
+const (
+	MethodGet  Method = "GET"
+	MethodPost Method = "POST"
+	MethodPut  Method = "PUT"
+)
+
+// ResultType is a part of an answer of Vault.
+type ResultType string
+
+// The parts; unset means Data.
+const (
+	ResultData ResultType = "Data"
+	ResultAuth ResultType = "Auth"
+	ResultRaw  ResultType = "Raw"
+)
+
+// VaultDynamicSecretSpec says what to ask Vault for, and how to log in.
+type VaultDynamicSecretSpec struct {
+	common.StoreSpec      `json:",inline"`
+	VaultServer           `json:",inline"`
+	common.GeneratorSpec  `json:",inline"`
+	common.RevocationSpec `json:",inline"`
+
+	// Path of Vault's API without v1/, for example database/creds/shop, pki/issue/shop or
+	// auth/token/create/shop.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=2048
+	Path string `json:"path"`
+
+	// Method of the request: GET, POST or PUT. Default: GET.
+	// +optional
+	// +kubebuilder:validation:Enum="";GET;POST;PUT
+	Method Method `json:"method,omitempty"`
+
+	// A JSON object: the query of a GET, else the body. It is no place for secrets.
+	// +optional
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:validation:Type=object
+	// +kubebuilder:pruning:PreserveUnknownFields
+	Parameters *runtime.RawExtension `json:"parameters,omitempty"`
+
+	// Part of the answer whose fields become the keys: Data, Auth for a token, or Raw for all of it.
+	// Default: Data.
+	// +optional
+	// +kubebuilder:validation:Enum="";Data;Auth;Raw
+	ResultType ResultType `json:"resultType,omitempty"`
+}
+
+// StoreSpec returns the embedded spec.
+func (s *VaultDynamicSecret) StoreSpec() *common.StoreSpec { return &s.Spec.StoreSpec }
+
+// StoreStatus returns the embedded status.
+func (s *VaultDynamicSecret) StoreStatus() *common.StoreStatus { return &s.Status }
+
+// GeneratorSpec returns the embedded spec.
+func (s *VaultDynamicSecret) GeneratorSpec() *common.GeneratorSpec { return &s.Spec.GeneratorSpec }
+
+// StoreSpec returns the embedded spec.
+func (s *ClusterVaultDynamicSecret) StoreSpec() *common.StoreSpec { return &s.Spec.StoreSpec }
+
+// StoreStatus returns the embedded status.
+func (s *ClusterVaultDynamicSecret) StoreStatus() *common.StoreStatus { return &s.Status }
+
+// GeneratorSpec returns the embedded spec.
+func (s *ClusterVaultDynamicSecret) GeneratorSpec() *common.GeneratorSpec {
+	return &s.Spec.GeneratorSpec
+}
+
+// ClusterStoreSpec returns the embedded spec.
+func (s *ClusterVaultDynamicSecret) ClusterStoreSpec() *common.ClusterStoreSpec {
+	return &s.Spec.ClusterStoreSpec
+}

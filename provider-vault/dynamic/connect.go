@@ -1,0 +1,82 @@
+// Package dynamic makes credentials with any secrets engine of Vault and OpenBao, or tokens of Vault itself,
+// for the generator Kinds VaultDynamicSecret and ClusterVaultDynamicSecret.
+package dynamic
+
+import (
+	"context"
+	"time"
+
+	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/provider-vault/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/provider-vault/session"
+)
+
+// defaultDelay is how long what was replaced stays valid, unless the spec says otherwise.
+const defaultDelay = 5 * time.Minute
+
+// Kinds returns the generator Kinds that this package serves.
+func Kinds() []store.Kind {
+	return []store.Kind{
+		store.GeneratorKindOf(store.ConnectorFunc[*v1alpha1.VaultDynamicSecret](Connect)),
+		store.ClusterGeneratorKindOf(store.ConnectorFunc[*v1alpha1.ClusterVaultDynamicSecret](ConnectCluster)),
+	}
+}
+
+// Connect makes the client of a generator. Vault is not called.
+func Connect(ctx context.Context, g *v1alpha1.VaultDynamicSecret, creds store.Credentials) (store.Client, error) {
+	return newClient(ctx, &g.Spec, creds)
+}
+
+// ConnectCluster makes the client of a cluster generator. Vault is not called.
+func ConnectCluster(ctx context.Context, g *v1alpha1.ClusterVaultDynamicSecret, creds store.Credentials) (store.Client, error) {
+	return newClient(ctx, &g.Spec.VaultDynamicSecretSpec, creds)
+}
+
+func newClient(ctx context.Context, spec *v1alpha1.VaultDynamicSecretSpec, creds store.Credentials) (store.Client, error) {
+	request, err := requestOf(spec)
+	if err != nil {
+		return nil, err
+	}
+	part, err := partOf(spec.ResultType)
+	if err != nil {
+		return nil, err
+	}
+	delay, err := spec.RevocationDelay.Or(defaultDelay)
+	if err != nil {
+		return nil, store.NewError(store.Invalid, "spec.revocationDelay: %s", err)
+	}
+	vault, err := session.New(ctx, &spec.VaultServer, spec.RetrySettings, creds)
+	if err != nil {
+		return nil, err
+	}
+	return &Client{request: request, part: part, delay: delay, vault: vault}, nil
+}
+
+// A Client makes credentials, and renews and revokes them. It logs in when it is first used.
+type Client struct {
+	store.NothingToRead
+
+	request request
+	part    v1alpha1.ResultType
+	delay   time.Duration
+	vault   *session.Client
+}
+
+var (
+	_ store.Renewer = &Client{}
+	_ store.Cleaner = &Client{}
+	_ store.Checker = &Client{}
+)
+
+// Check proves address and login.
+func (c *Client) Check(ctx context.Context) error { return c.vault.Check(ctx) }
+
+// Linger implements store.Cleaner.
+func (c *Client) Linger() time.Duration { return c.delay }
+
+// Close releases connections. It ends the session only if nothing was made with it: at Vault a lease dies
+// with the token that made it, and what was made is still in use.
+func (c *Client) Close() error {
+	c.vault.Close()
+	return nil
+}

@@ -1,0 +1,175 @@
+package dynamic
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+
+	common "github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/provider-vault/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/provider-vault/vaulttest"
+)
+
+// M is a JSON object.
+type M = vaulttest.M
+
+type creds = vaulttest.Credentials
+
+// makes is what it takes to make accounts and tokens, and to revoke both.
+const makes = `
+path "accounts/creds/*" { capabilities = ["read", "update"] }
+path "auth/token/create/*" { capabilities = ["update"] }
+path "auth/token/revoke-accessor" { capabilities = ["update"] }
+path "sys/leases/revoke" { capabilities = ["update"] }
+`
+
+// byAccessor is what it takes to renew what another token has made.
+const byAccessor = `path "auth/token/renew-accessor" { capabilities = ["update"] }`
+
+// vault is a server whose accounts of the role app have leases of 10 minutes, and an AppRole that makes them. Its
+// tokens are such as the properties say.
+func vault(t testing.TB, tokens M) (*vaulttest.Server, creds) {
+	t.Helper()
+	srv := vaulttest.Start(t)
+	srv.MountAccounts("accounts")
+	srv.AccountRole("accounts", "app", M{"ttl": 600, "max_ttl": 86400})
+	srv.Policy("maker", makes)
+	srv.Enable("approle")
+	role := M{"token_policies": "maker"}
+	for k, v := range tokens {
+		role[k] = v
+	}
+	srv.Do(http.MethodPost, "auth/approle/role/shop", role)
+	return srv, creds{
+		"role":   srv.Do(http.MethodGet, "auth/approle/role/shop/role-id", nil)["role_id"].(string),
+		"secret": srv.Do(http.MethodPost, "auth/approle/role/shop/secret-id", nil)["secret_id"].(string),
+		"root":   srv.RootToken,
+		"wrong":  "c4n4ry",
+	}
+}
+
+func ref(key string) common.SecretKeySelector {
+	return common.SecretKeySelector{Name: "vault", Key: key}
+}
+
+type spec = v1alpha1.VaultDynamicSecretSpec
+
+// app makes accounts of the role app with the AppRole, without retries.
+func app(url string, opts ...func(*spec)) *v1alpha1.VaultDynamicSecret {
+	none := int32(0)
+	g := &v1alpha1.VaultDynamicSecret{Spec: spec{
+		StoreSpec: common.StoreSpec{RetrySettings: &common.RetrySettings{MaxRetries: &none}},
+		VaultServer: v1alpha1.VaultServer{
+			Server: url, Auth: &v1alpha1.VaultAuth{AppRole: &v1alpha1.AppRoleAuth{RoleRef: new(ref("role")), SecretRef: ref("secret")}},
+		},
+		Path: "accounts/creds/app",
+	}}
+	g.Namespace, g.Name = "shop", "accounts"
+	for _, o := range opts {
+		o(&g.Spec)
+	}
+	return g
+}
+
+func path(p string) func(*spec) { return func(s *spec) { s.Path = p } }
+
+func byToken(key string) func(*spec) {
+	return func(s *spec) { s.Auth = &v1alpha1.VaultAuth{TokenSecretRef: new(ref(key))} }
+}
+
+func parameters(t testing.TB, m M) *runtime.RawExtension {
+	t.Helper()
+	raw, err := json.Marshal(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &runtime.RawExtension{Raw: raw}
+}
+
+// tokens makes tokens of a role of Vault's token store, with properties.
+func tokens(t testing.TB, srv *vaulttest.Server, m M) func(*spec) {
+	t.Helper()
+	srv.Do(http.MethodPost, "auth/token/roles/app", m)
+	return func(s *spec) {
+		s.Path, s.Method, s.ResultType = "auth/token/create/app", "POST", "Auth"
+		s.Parameters = parameters(t, M{"policies": []string{"default"}, "ttl": "5m"})
+	}
+}
+
+// connect returns a client, and what closes it before the test ends.
+func connect(t testing.TB, g *v1alpha1.VaultDynamicSecret, c creds) (client *Client, stop func()) {
+	t.Helper()
+	made, err := Connect(t.Context(), g, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stopped := false
+	stop = func() {
+		if stopped {
+			return
+		}
+		stopped = true
+		if err := store.Close(made); err != nil {
+			t.Error(err)
+		}
+	}
+	t.Cleanup(stop)
+	return made.(*Client), stop
+}
+
+func generate(t testing.TB, c *Client) store.Generated {
+	t.Helper()
+	made, err := store.Generate(t.Context(), "VaultDynamicSecret", c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made
+}
+
+// user is the name of the account that was made.
+func user(g store.Generated) string { return string(g.Values["username"]) }
+
+func alive(srv *vaulttest.Server, g store.Generated) bool {
+	return slices.Contains(srv.Accounts("accounts"), user(g))
+}
+
+// lives fails the test unless values end so long after now, give or take a little: leases count in seconds, and
+// machines may be busy.
+func lives(t testing.TB, reason string, expires time.Time, want time.Duration) {
+	t.Helper()
+	if want == 0 {
+		if !expires.IsZero() {
+			t.Errorf("%s It ends at %s, want never", reason, expires)
+		}
+		return
+	}
+	if got := time.Until(expires); got > want || got < want-want/4 {
+		t.Errorf("%s It lives for %s, want %s", reason, got, want)
+	}
+}
+
+// said is what an error says, with its class.
+func said(err error) string {
+	switch {
+	case err == nil:
+		return ""
+	case errors.Is(err, store.ErrNotRenewable):
+		return "not renewable"
+	}
+	return string(store.ClassOf(err)) + ": " + store.Safe(err).Error()
+}
+
+// wants fails the test unless an error begins with a text, and gives nothing away.
+func wants(t testing.TB, reason string, err error, want string) {
+	t.Helper()
+	if got := said(err); !strings.HasPrefix(got, want) || want == "" && got != "" || strings.Contains(got, "c4n4ry") {
+		t.Errorf("%s Got %q, want %q…", reason, got, want)
+	}
+}

@@ -1,0 +1,108 @@
+package dynamic
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
+
+	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/provider-vault/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/provider-vault/session"
+)
+
+// A request is what Vault is asked for.
+type request struct {
+	path string
+	// query of a GET.
+	query url.Values
+	// body of any other method.
+	body map[string]json.RawMessage
+}
+
+func requestOf(spec *v1alpha1.VaultDynamicSecretSpec) (request, error) {
+	r := request{path: strings.Trim(spec.Path, "/")}
+	if why := session.Unfit(r.path); why != "" {
+		return r, store.NewError(store.Invalid, "spec.path: %s; write it as database/creds/shop", why)
+	}
+	if r.path == "v1" || strings.HasPrefix(r.path, "v1/") {
+		return r, store.NewError(store.Invalid, "spec.path: begins with v1, which is no part of it; write it as database/creds/shop")
+	}
+	parameters := map[string]json.RawMessage{}
+	if p := spec.Parameters; p != nil && len(p.Raw) > 0 {
+		if json.Unmarshal(p.Raw, &parameters) != nil || parameters == nil {
+			return r, store.NewError(store.Invalid, "spec.parameters: are no JSON object; write names and values")
+		}
+	}
+	switch spec.Method {
+	case "", v1alpha1.MethodGet:
+		r.query = queryOf(parameters)
+	case v1alpha1.MethodPost, v1alpha1.MethodPut:
+		r.body = parameters
+	default:
+		return r, store.NewError(store.Invalid, "spec.method: %q is none; write GET, POST or PUT", session.Shortened(string(spec.Method)))
+	}
+	return r, nil
+}
+
+// queryOf has one value for each member of a list.
+func queryOf(parameters map[string]json.RawMessage) url.Values {
+	q := url.Values{}
+	for name, value := range parameters {
+		var list []json.RawMessage
+		if json.Unmarshal(value, &list) != nil {
+			list = []json.RawMessage{value}
+		}
+		for _, v := range list {
+			var text string
+			if json.Unmarshal(v, &text) != nil {
+				text = string(v)
+			}
+			q.Add(name, text)
+		}
+	}
+	return q
+}
+
+// send makes the request once. Where an answer is lost, or says that something failed inside Vault, credentials
+// may have been made that nobody knows and that live until their lease ends. To ask again could leave behind
+// one more each time, so that is left to the caller, who waits longer each time.
+func (r request) send(ctx context.Context, s *session.Session) (session.Answer, error) {
+	once, err := s.Once()
+	if err != nil {
+		return session.Answer{}, err
+	}
+	if r.body == nil {
+		return session.Read(ctx, once, r.path, r.query)
+	}
+	return session.Write(ctx, once, r.path, r.body)
+}
+
+// explain says why there are no credentials.
+func (r request) explain(err error) error {
+	path := session.Shortened(r.path)
+	what := fmt.Sprintf("credentials of %q", path)
+	var said *session.Refusal
+	if !errors.As(err, &said) || said.Foreign {
+		return session.Explain(err, what)
+	}
+	needs, other := "read", v1alpha1.MethodPost
+	if r.body != nil {
+		needs, other = "create and update", v1alpha1.MethodGet
+	}
+	switch said.Status {
+	case http.StatusBadRequest:
+		return store.NewError(store.Invalid, "spec.path: Vault rejects the request to %q; check spec.path, such as the role at its end, spec.method and spec.parameters", path)
+	case http.StatusForbidden:
+		return store.NewError(store.Denied, "spec.path: access denied; allow %s on %q in a policy", needs, path)
+	case http.StatusNotFound:
+		return store.NewError(store.Invalid, "spec.path: Vault has nothing at %q; correct it, or spec.namespace", path)
+	case http.StatusMethodNotAllowed:
+		return store.NewError(store.Invalid, "spec.method: Vault does not take it at %q; write %s", path, other)
+	}
+	return session.Explain(err, what)
+}
