@@ -7,8 +7,10 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/operator"
 	"github.com/direct-secrets/direct-secrets/common/store"
 	"github.com/direct-secrets/direct-secrets/provider-aws/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/provider-aws/ecrtoken"
 	"github.com/direct-secrets/direct-secrets/provider-aws/parameterstore"
 	"github.com/direct-secrets/direct-secrets/provider-aws/secretsmanager"
+	"github.com/direct-secrets/direct-secrets/provider-aws/ststoken"
 )
 
 func main() { os.Exit(provider().Main()) }
@@ -20,5 +22,9 @@ func provider(opts ...operator.Option) *operator.Operator {
 		operator.WithStore(store.ClusterKindOf(store.ConnectorFunc[*v1alpha1.ClusterAWSSecretsManager](secretsmanager.Connect[*v1alpha1.ClusterAWSSecretsManager]))),
 		operator.WithStore(store.KindOf(store.ConnectorFunc[*v1alpha1.AWSParameterStore](parameterstore.Connect[*v1alpha1.AWSParameterStore]))),
 		operator.WithStore(store.ClusterKindOf(store.ConnectorFunc[*v1alpha1.ClusterAWSParameterStore](parameterstore.Connect[*v1alpha1.ClusterAWSParameterStore]))),
+		operator.WithStore(store.GeneratorKindOf(store.ConnectorFunc[*v1alpha1.ECRAuthorizationToken](ecrtoken.Connect[*v1alpha1.ECRAuthorizationToken]))),
+		operator.WithStore(store.ClusterGeneratorKindOf(store.ConnectorFunc[*v1alpha1.ClusterECRAuthorizationToken](ecrtoken.Connect[*v1alpha1.ClusterECRAuthorizationToken]))),
+		operator.WithStore(store.GeneratorKindOf(store.ConnectorFunc[*v1alpha1.STSSessionToken](ststoken.Connect[*v1alpha1.STSSessionToken]))),
+		operator.WithStore(store.ClusterGeneratorKindOf(store.ConnectorFunc[*v1alpha1.ClusterSTSSessionToken](ststoken.Connect[*v1alpha1.ClusterSTSSessionToken]))),
 	)...)
 }

@@ -58,7 +58,7 @@ func TestCRD(t *testing.T) {
 	}{
 		"Empty":      {"A store may leave all to the operator.", v1alpha1.AWSSpec{}, ""},
 		"Key":        {"A key is enough.", v1alpha1.AWSSpec{Region: "eu-central-1", Auth: byKey()}, ""},
-		"Everything": {"All fields go together.", v1alpha1.AWSSpec{Region: "eu-central-1", Role: "r", AdditionalRoles: []string{"a"}, ExternalID: "x", SessionTags: []v1alpha1.SessionTag{{Key: "k", Value: ""}}, TransitiveTagKeys: []string{"k"}, Prefix: "p/", Endpoint: "https://aws.example", Auth: byToken()}, ""},
+		"Everything": {"All fields go together.", v1alpha1.AWSSpec{Region: "eu-central-1", Role: "r", AdditionalRoles: []string{"a"}, ExternalID: "x", SessionTags: []v1alpha1.SessionTag{{Key: "k", Value: ""}}, TransitiveTagKeys: []string{"k"}, Endpoint: "https://aws.example", Auth: byToken()}, ""},
 		"TwoAuths":   {"Which of two would win?", v1alpha1.AWSSpec{Role: "r", Auth: both}, "set either secretRef or serviceAccountRef"},
 		"NoAuth":     {"An auth that names nobody is a mistake.", v1alpha1.AWSSpec{Auth: &v1alpha1.AWSAuth{}}, "set either secretRef or serviceAccountRef"},
 		"TokenAlone": {"A token is good for assuming a role only.", v1alpha1.AWSSpec{Auth: byToken()}, "auth.serviceAccountRef needs a role that its token can assume"},
@@ -108,13 +108,19 @@ func TestProvider(t *testing.T) {
 func testNamespaced(t *testing.T, srv *emulator.Server, role string) {
 	srv.Put("shop/db", []byte(`{"user":"u","password":"one"}`))
 	srv.PutParameter("shop/db", `{"user":"u","password":"two"}`, emulator.Secure())
-	spec := v1alpha1.AWSSpec{Region: "us-east-1", Endpoint: srv.URL(), Prefix: "shop/", Auth: byKey()}
-	suite.Create(t, newStore("shop", "by-key", spec))
+	spec := v1alpha1.AWSSpec{Region: "us-east-1", Endpoint: srv.URL(), Auth: byKey()}
+	prefixed := func(name string, spec v1alpha1.AWSSpec) *v1alpha1.AWSSecretsManager {
+		s := newStore("shop", name, spec)
+		s.Spec.Prefix = "shop/"
+		return s
+	}
+	suite.Create(t, prefixed("by-key", spec))
 	suite.Create(t, &v1alpha1.AWSParameterStore{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "parameters"}, Spec: v1alpha1.AWSParameterStoreSpec{AWSSpec: spec},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "parameters"},
+		Spec:       v1alpha1.AWSParameterStoreSpec{AWSSpec: spec, KeySpec: v1alpha1.KeySpec{Prefix: "shop/"}},
 	})
 	spec.Auth, spec.Role = byToken(), role
-	suite.Create(t, newStore("shop", "by-token", spec))
+	suite.Create(t, prefixed("by-token", spec))
 	suite.Create(t, newStore("shop", "ambient", v1alpha1.AWSSpec{Region: "us-east-1"}))
 
 	suite.Create(t, externalSecret("shop", "AWSSecretsManager", "by-key", "db"))

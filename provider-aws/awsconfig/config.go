@@ -1,4 +1,4 @@
-// Package awsconfig turns the part that the store Kinds of AWS share into what a client of any AWS
+// Package awsconfig turns the part that the Kinds of AWS share into what a client of any AWS
 // service is made from: credentials, region, endpoint, transport and retries. Its Explain classifies
 // the errors of AWS.
 package awsconfig
@@ -31,9 +31,14 @@ type Config struct {
 	blame     blame
 	transport *http.Transport
 	caches    []*aws.CredentialsCache
+	// sts is the endpoint of STS; nil means that of the region.
+	sts *string
+	// session makes a new session of spec.role each time, as caller; nil without a role.
+	session aws.CredentialsProvider
+	caller  aws.CredentialsProvider
 }
 
-// An Object is a store Kind of AWS.
+// An Object is a store or generator Kind of AWS.
 type Object interface {
 	store.Object
 
@@ -41,10 +46,50 @@ type Object interface {
 	AWS() *v1alpha1.AWSSpec
 }
 
-// Load returns the Config of a store. It reads Secrets through creds, but calls neither AWS nor
-// keeps ctx; creds are kept only for ServiceAccount tokens. Errors are of package store, and name
+// A StoreObject is a store Kind of AWS.
+type StoreObject interface {
+	Object
+
+	// KeySpec returns the embedded spec.
+	KeySpec() *v1alpha1.KeySpec
+}
+
+// LoadStore returns the Config of a store; see Load.
+func LoadStore(ctx context.Context, o StoreObject, creds store.Credentials) (*Config, error) {
+	c, err := Load(ctx, o, creds)
+	if err != nil {
+		return nil, err
+	}
+	c.Prefix = o.KeySpec().Prefix
+	return c, nil
+}
+
+// Load returns the Config of a store or generator. It reads Secrets through creds, but calls neither AWS
+// nor keeps ctx; creds are kept only for ServiceAccount tokens. Errors are of package store, and name
 // the field to mend.
 func Load(ctx context.Context, o Object, creds store.Credentials) (*Config, error) {
+	c, err := newConfig(ctx, o, creds)
+	if err != nil {
+		return nil, err
+	}
+	c.assume(o.AWS(), Session{}, sessionName(o.GetNamespace(), o.GetName()), creds)
+	return c, nil
+}
+
+// LoadSTS returns the Config of what hands out sessions of STS. spec.endpoint is that of STS, and s says
+// what OpenSession opens.
+func LoadSTS(ctx context.Context, o Object, s Session, creds store.Credentials) (*Config, error) {
+	c, err := newConfig(ctx, o, creds)
+	if err != nil {
+		return nil, err
+	}
+	c.sts = c.Endpoint
+	c.assume(o.AWS(), s, sessionName(o.GetNamespace(), o.GetName()), creds)
+	return c, nil
+}
+
+// newConfig returns a Config that has assumed no role yet.
+func newConfig(ctx context.Context, o Object, creds store.Credentials) (*Config, error) {
 	spec := o.AWS()
 	if err := check(spec); err != nil {
 		return nil, err
@@ -57,7 +102,7 @@ func Load(ctx context.Context, o Object, creds store.Credentials) (*Config, erro
 	if err != nil {
 		return nil, err
 	}
-	c := &Config{Endpoint: endpoint, Prefix: spec.Prefix}
+	c := &Config{Endpoint: endpoint}
 	if spec.Auth == nil {
 		err = c.useAmbient(spec, creds, retryer)
 	} else {
@@ -66,7 +111,6 @@ func Load(ctx context.Context, o Object, creds store.Credentials) (*Config, erro
 	if err != nil {
 		return nil, err
 	}
-	c.assume(spec, sessionName(o.GetNamespace(), o.GetName()), creds)
 	return c, nil
 }
 

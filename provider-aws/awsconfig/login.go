@@ -2,6 +2,7 @@ package awsconfig
 
 import (
 	"context"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials/stscreds"
@@ -53,6 +54,7 @@ func (e *loginError) RetryableError() bool { return false }
 type webIdentity struct {
 	client        stscreds.AssumeRoleWithWebIdentityAPIClient
 	role, session string
+	duration      time.Duration
 	account       common.ServiceAccountSelector
 	creds         store.Credentials
 }
@@ -68,7 +70,7 @@ func (w *webIdentity) Retrieve(ctx context.Context) (aws.Credentials, error) {
 		return aws.Credentials{}, store.Field("spec.auth.serviceAccountRef", err)
 	}
 	return stscreds.NewWebIdentityRoleProvider(w.client, w.role, identityToken(token), func(o *stscreds.WebIdentityRoleOptions) {
-		o.RoleSessionName, o.Duration = w.session, sessionDuration
+		o.RoleSessionName, o.Duration = w.session, w.duration
 	}).Retrieve(ctx)
 }
 

@@ -1,6 +1,7 @@
 package awsconfig
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"regexp"
@@ -62,7 +63,7 @@ func valueOf(ctx context.Context, creds store.Credentials, field string, sel com
 	return text, nil
 }
 
-// A step is one role on the way to the one that the store works as.
+// A step is one role on the way to the one that is worked as.
 type step struct {
 	field, arn string
 	// options apply to role alone: external id and tags belong to its trust policy.
@@ -88,24 +89,65 @@ func steps(spec *v1alpha1.AWSSpec) []step {
 	}})
 }
 
-// assume puts the chain of roles before the credentials so far. The first is assumed with the token
-// of a ServiceAccount where one is named.
-func (c *Config) assume(spec *v1alpha1.AWSSpec, session string, creds store.Credentials) {
-	for i, s := range steps(spec) {
-		client := sts.NewFromConfig(c.AWS)
-		var p aws.CredentialsProvider
-		if i == 0 && spec.Auth != nil && spec.Auth.ServiceAccountRef != nil {
-			p = &webIdentity{client: exchanger(client.AssumeRoleWithWebIdentity), role: s.arn, session: session, account: *spec.Auth.ServiceAccountRef, creds: creds}
-		} else {
-			p = stscreds.NewAssumeRoleProvider(assumer(client.AssumeRole), s.arn, func(o *stscreds.AssumeRoleOptions) {
-				o.RoleSessionName, o.Duration = session, sessionDuration
-				if s.options != nil {
-					s.options(o)
-				}
-			})
+// A Session is what a session of spec.role is to be like. The zero value is as it is for a store.
+type Session struct {
+	// Duration is how long it lasts; 0 means an hour.
+	Duration time.Duration
+	// SerialNumber and TokenCode are those of the MFA device of the caller, if it has to show one.
+	SerialNumber, TokenCode string
+}
+
+func (s Session) duration() time.Duration { return cmp.Or(s.Duration, sessionDuration) }
+
+// assume puts the chain of roles before the credentials so far. What calls AWS takes part in a session
+// until it ends; s is for what is opened beside it.
+func (c *Config) assume(spec *v1alpha1.AWSSpec, s Session, session string, creds store.Credentials) {
+	all := steps(spec)
+	for i, one := range all {
+		if i == len(all)-1 {
+			c.caller, c.session = c.AWS.Credentials, c.login(spec, i, one, s, session, creds)
 		}
-		c.AWS.Credentials = c.cached(&login{field: s.field, doing: fmt.Sprintf("cannot assume role %s", s.arn), next: p})
+		c.AWS.Credentials = c.cached(c.login(spec, i, one, Session{}, session, creds))
 	}
+}
+
+// login assumes one role of the chain. The first is assumed with the token of a ServiceAccount where one is
+// named.
+func (c *Config) login(spec *v1alpha1.AWSSpec, i int, one step, s Session, session string, creds store.Credentials) *login {
+	client := STS(c)
+	var p aws.CredentialsProvider
+	if i == 0 && spec.Auth != nil && spec.Auth.ServiceAccountRef != nil {
+		p = &webIdentity{client: exchanger(client.AssumeRoleWithWebIdentity), role: one.arn, session: session, duration: s.duration(), account: *spec.Auth.ServiceAccountRef, creds: creds}
+	} else {
+		p = stscreds.NewAssumeRoleProvider(assumer(client.AssumeRole), one.arn, func(o *stscreds.AssumeRoleOptions) {
+			o.RoleSessionName, o.Duration = session, s.duration()
+			if s.SerialNumber != "" {
+				o.SerialNumber, o.TokenProvider = aws.String(s.SerialNumber), func() (string, error) { return s.TokenCode, nil }
+			}
+			if one.options != nil {
+				one.options(o)
+			}
+		})
+	}
+	return &login{field: one.field, doing: fmt.Sprintf("cannot assume role %s", one.arn), next: p}
+}
+
+// STS returns a client of STS that calls as whom a Config is so far. It is no method, for which clients would
+// have all of its calls in the binary: see API.
+func STS(c *Config) *sts.Client {
+	return sts.NewFromConfig(c.AWS, func(o *sts.Options) { o.BaseEndpoint = cmp.Or(c.sts, o.BaseEndpoint) })
+}
+
+// OpenSession opens a session of spec.role that nothing else takes part in.
+func (c *Config) OpenSession(ctx context.Context) (aws.Credentials, error) {
+	return c.session.Retrieve(ctx)
+}
+
+// AsCaller returns the Config before it has assumed spec.role.
+func (c *Config) AsCaller() *Config {
+	before := *c
+	before.AWS.Credentials = c.caller
+	return &before
 }
 
 func (c *Config) cached(p aws.CredentialsProvider) aws.CredentialsProvider {

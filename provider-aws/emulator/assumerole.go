@@ -40,13 +40,16 @@ func (e *Emulator) assumeRole(q *request, form url.Values) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if from := q.caller.session; from != nil {
+	if from := q.caller.session; q.caller.ofRole() {
 		if d > maxChained {
 			return nil, badRequest("ValidationError", "The requested DurationSeconds exceeds the 1 hour session limit for roles assumed by role chaining")
 		}
 		s.Chain = from.Chain
 	}
 	if err := s.tag(form, q.caller.session); err != nil {
+		return nil, err
+	}
+	if err := q.caller.showMFA(form, r.MFA, "sts:AssumeRole"); err != nil {
 		return nil, err
 	}
 	c := e.open(r, s, d)

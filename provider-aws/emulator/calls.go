@@ -15,7 +15,7 @@ const maxCallLog = 10000
 // A Call is one request to the AWS API. It holds no value.
 type Call struct {
 	Time        time.Time
-	Service     string // secretsmanager, ssm or sts
+	Service     string // secretsmanager, ssm, ecr, ecr-public or sts
 	Operation   string
 	SecretIDs   []string `json:",omitempty"` // as the request named them
 	AccessKeyID string   `json:",omitempty"`

@@ -1,6 +1,6 @@
-// Package emulator is an in-memory AWS for tests and demos: Secrets Manager and
-// Parameter Store (AWS JSON 1.1) and STS (AWS query protocol) on one HTTP
-// handler. It speaks
+// Package emulator is an in-memory AWS for tests and demos: Secrets Manager,
+// Parameter Store and the logins of container registries (AWS JSON 1.1), and
+// STS (AWS query protocol), on one HTTP handler. It speaks
 // the wire protocol that the unmodified AWS SDKs speak and checks their
 // signatures, so nothing in the program under test has to know about it but
 // the endpoint.

@@ -17,7 +17,7 @@ const (
 )
 
 // An Emulator is an http.Handler that answers as Secrets Manager, Parameter
-// Store and STS. It is safe for concurrent use. Create one with New or Start.
+// Store, the container registries and STS. It is safe for concurrent use. Create one with New or Start.
 type Emulator struct {
 	config
 

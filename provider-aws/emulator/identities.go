@@ -19,6 +19,11 @@ type Credential struct {
 
 	// Deny lists what the user may not do; everything else is allowed.
 	Deny []Deny
+
+	// MFASerial is the user's MFA device, and MFACodes are what it shows. Each
+	// code is taken once.
+	MFASerial string   `json:",omitempty"`
+	MFACodes  []string `json:",omitempty"`
 }
 
 // A Deny takes a permission away. In both fields "*" stands for any text.
@@ -39,7 +44,8 @@ type principal struct {
 	sessionToken    string
 	expires         time.Time // zero: never
 	deny            []Deny
-	session         *Session   // nil for a user
+	session         *Session   // nil for the access key of a user
+	mfa             *mfaDevice // nil for none
 	signer          *v4.Signer // one each: a signer keeps the derived key of one principal
 }
 
@@ -80,7 +86,12 @@ func (e *Emulator) AddCredential(c Credential) {
 	if c.UserName == "" {
 		c.UserName = c.AccessKeyID
 	}
+	var device *mfaDevice
+	if c.MFASerial != "" {
+		device = &mfaDevice{serial: c.MFASerial, codes: slices.Clone(c.MFACodes)}
+	}
 	e.identities.addPrincipal(c.AccessKeyID, &principal{
+		mfa:             device,
 		arn:             "arn:aws:iam::" + e.account + ":user/" + c.UserName,
 		userID:          "AIDA" + strings.ToUpper(hashString([]byte(c.UserName))),
 		secretAccessKey: c.SecretAccessKey,

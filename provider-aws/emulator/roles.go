@@ -21,6 +21,9 @@ type Role struct {
 	// ExternalID must come with AssumeRole if it is set.
 	ExternalID string `json:",omitempty"`
 
+	// MFA demands that users show their MFA device.
+	MFA bool `json:",omitempty"`
+
 	// WebIdentities are the tokens that AssumeRoleWithWebIdentity accepts.
 	WebIdentities []WebIdentity `json:",omitempty"`
 
@@ -67,11 +70,12 @@ func (r Role) trusts(p *principal, externalID string) bool {
 		return r.ExternalID != ""
 	}
 	return slices.ContainsFunc(r.Principals, func(pattern string) bool {
-		return glob(pattern, p.arn) || p.session != nil && glob(pattern, p.session.RoleARN)
+		return glob(pattern, p.arn) || p.ofRole() && glob(pattern, p.session.RoleARN)
 	})
 }
 
-// A Session is what STS handed out, kept so that tests can look at it.
+// A Session is what STS handed out, kept so that tests can look at it. Without
+// a RoleARN it is that of a user.
 type Session struct {
 	AccessKeyID       string
 	RoleARN           string
@@ -113,24 +117,22 @@ func (e *Emulator) ExpireSessions() {
 
 // open starts a session of a role and returns the credentials for it.
 func (e *Emulator) open(r Role, s Session, d time.Duration) *sessionCredentials {
-	id := newUUID()
-	s.AccessKeyID = "ASIA" + strings.ToUpper(strings.ReplaceAll(id, "-", "")[:16])
 	s.RoleARN = r.ARN
 	s.AssumedRoleARN = "arn:aws:sts::" + accountOf(r.ARN, e.account) + ":assumed-role/" + r.ARN[strings.LastIndex(r.ARN, "/")+1:] + "/" + s.Name
 	s.Chain = append(slices.Clone(s.Chain), r.ARN)
 	s.Tags = maps.Clone(s.Tags)
+	return e.record(principal{
+		arn: s.AssumedRoleARN, userID: "AROA" + strings.ToUpper(hashString([]byte(r.ARN))) + ":" + s.Name, deny: r.Deny,
+	}, s, d)
+}
+
+// record makes the credentials of a session known and keeps the session.
+func (e *Emulator) record(p principal, s Session, d time.Duration) *sessionCredentials {
+	s.AccessKeyID = "ASIA" + strings.ToUpper(strings.ReplaceAll(newUUID(), "-", "")[:16])
 	s.Issued = e.now()
 	s.Expires = s.Issued.Add(d)
-	p := &principal{
-		arn:             s.AssumedRoleARN,
-		userID:          "AROA" + strings.ToUpper(hashString([]byte(r.ARN))) + ":" + s.Name,
-		secretAccessKey: newUUID(),
-		sessionToken:    "session-" + newUUID(),
-		expires:         s.Expires,
-		deny:            r.Deny,
-		session:         &s,
-	}
-	e.identities.addPrincipal(s.AccessKeyID, p)
+	p.secretAccessKey, p.sessionToken, p.expires, p.session = newUUID(), "session-"+newUUID(), s.Expires, &s
+	e.identities.addPrincipal(s.AccessKeyID, &p)
 	e.identities.mu.Lock()
 	defer e.identities.mu.Unlock()
 	e.identities.sessions = append(e.identities.sessions, s)

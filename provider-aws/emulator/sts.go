@@ -34,6 +34,7 @@ func (s sts) prepare(e *Emulator, q *request) ([]string, func() (any, error), er
 		"AssumeRole":                e.assumeRole,
 		"AssumeRoleWithWebIdentity": e.assumeRoleWithWebIdentity,
 		"GetCallerIdentity":         e.getCallerIdentity,
+		"GetSessionToken":           e.getSessionToken,
 	}[q.operation]
 	if !ok {
 		return nil, nil, badRequest("InvalidAction", "Could not find operation %s for version %s", q.operation, s.form.Get("Version"))

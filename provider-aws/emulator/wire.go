@@ -15,7 +15,7 @@ import (
 // services name their operation in a header, STS in the form.
 func route(r *http.Request, body []byte) (service, string) {
 	if target := r.Header.Get("X-Amz-Target"); target != "" {
-		for _, s := range []*jsonService{secretsManager, systemsManager} {
+		for _, s := range []*jsonService{secretsManager, systemsManager, privateRegistry, publicRegistry} {
 			if operation, ok := strings.CutPrefix(target, s.target); ok {
 				return s, operation
 			}

@@ -18,3 +18,13 @@ var ParameterStore []byte
 //
 //go:embed pushsecret.yaml
 var PushSecret []byte
+
+// ECRAuthorizationToken keeps pull secrets for container registries, as YAML documents.
+//
+//go:embed ecrauthorizationtoken.yaml
+var ECRAuthorizationToken []byte
+
+// STSSessionToken keeps temporary access keys, as YAML documents.
+//
+//go:embed stssessiontoken.yaml
+var STSSessionToken []byte

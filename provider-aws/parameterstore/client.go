@@ -42,8 +42,8 @@ var (
 )
 
 // Connect makes the client of a store, namespaced or not. AWS is not called.
-func Connect[S awsconfig.Object](ctx context.Context, s S, creds store.Credentials) (store.Client, error) {
-	c, err := awsconfig.Load(ctx, s, creds)
+func Connect[S awsconfig.StoreObject](ctx context.Context, s S, creds store.Credentials) (store.Client, error) {
+	c, err := awsconfig.LoadStore(ctx, s, creds)
 	if err != nil {
 		return nil, err
 	}

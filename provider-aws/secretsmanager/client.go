@@ -40,7 +40,7 @@ type calls struct {
 
 // An Object is a store Kind of Secrets Manager.
 type Object interface {
-	awsconfig.Object
+	awsconfig.StoreObject
 
 	// Deletion says how secrets are deleted; nil means as AWS does it.
 	Deletion() *v1alpha1.AWSSecretsManagerDeletion
@@ -54,7 +54,7 @@ var (
 
 // Connect makes the client of a store, namespaced or not. AWS is not called.
 func Connect[S Object](ctx context.Context, s S, creds store.Credentials) (store.Client, error) {
-	c, err := awsconfig.Load(ctx, s, creds)
+	c, err := awsconfig.LoadStore(ctx, s, creds)
 	if err != nil {
 		return nil, err
 	}

@@ -4,7 +4,7 @@ import (
 	common "github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 )
 
-// AWSSpec is embedded by every store Kind of AWS: where the service is, and as whom it is called.
+// AWSSpec is embedded by every store and generator Kind of AWS: where the service is, and as whom it is called.
 //
 // +kubebuilder:validation:XValidation:rule="(has(self.role) && size(self.role) > 0) || !((has(self.additionalRoles) && size(self.additionalRoles) > 0) || (has(self.externalID) && size(self.externalID) > 0) || (has(self.sessionTags) && size(self.sessionTags) > 0) || (has(self.transitiveTagKeys) && size(self.transitiveTagKeys) > 0))",message="additionalRoles, externalID, sessionTags and transitiveTagKeys need a role"
 // +kubebuilder:validation:XValidation:rule="!has(self.auth) || !has(self.auth.serviceAccountRef) || (has(self.role) && size(self.role) > 0)",message="auth.serviceAccountRef needs a role that its token can assume"
@@ -48,11 +48,6 @@ type AWSSpec struct {
 	// +listType=set
 	TransitiveTagKeys []string `json:"transitiveTagKeys,omitempty"`
 
-	// Put before every key that is no ARN. Keys that a find yields are without it.
-	// +optional
-	// +kubebuilder:validation:MaxLength=512
-	Prefix string `json:"prefix,omitempty"`
-
 	// URL of the service, instead of the one of the region; for example that of a VPC endpoint.
 	// It must begin with https, except on the operator's own host (127.0.0.1, localhost).
 	// +optional
@@ -62,6 +57,14 @@ type AWSSpec struct {
 	// Who calls AWS. Unset: the operator's own identity, if it may be used.
 	// +optional
 	Auth *AWSAuth `json:"auth,omitempty"`
+}
+
+// KeySpec is embedded by every store Kind of AWS: how keys become the names that AWS knows.
+type KeySpec struct {
+	// Put before every key that is no ARN. Keys that a find yields are without it.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	Prefix string `json:"prefix,omitempty"`
 }
 
 // SessionTag is a tag of an STS session.

@@ -29,6 +29,7 @@ type AWSParameterStore struct {
 type AWSParameterStoreSpec struct {
 	common.StoreSpec `json:",inline"`
 	AWSSpec          `json:",inline"`
+	KeySpec          `json:",inline"`
 }
 
 // AWSParameterStoreList is a list of AWSParameterStores.
@@ -84,6 +85,9 @@ func (s *AWSParameterStore) StoreStatus() *common.StoreStatus { return &s.Status
 // AWS returns the embedded spec.
 func (s *AWSParameterStore) AWS() *AWSSpec { return &s.Spec.AWSSpec }
 
+// KeySpec returns the embedded spec.
+func (s *AWSParameterStore) KeySpec() *KeySpec { return &s.Spec.KeySpec }
+
 // StoreSpec returns the embedded spec.
 func (s *ClusterAWSParameterStore) StoreSpec() *common.StoreSpec { return &s.Spec.StoreSpec }
 
@@ -97,3 +101,6 @@ func (s *ClusterAWSParameterStore) ClusterStoreSpec() *common.ClusterStoreSpec {
 
 // AWS returns the embedded spec.
 func (s *ClusterAWSParameterStore) AWS() *AWSSpec { return &s.Spec.AWSSpec }
+
+// KeySpec returns the embedded spec.
+func (s *ClusterAWSParameterStore) KeySpec() *KeySpec { return &s.Spec.KeySpec }

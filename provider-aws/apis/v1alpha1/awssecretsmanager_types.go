@@ -28,6 +28,7 @@ type AWSSecretsManager struct {
 type AWSSecretsManagerSpec struct {
 	common.StoreSpec `json:",inline"`
 	AWSSpec          `json:",inline"`
+	KeySpec          `json:",inline"`
 
 	// How secrets are deleted that a PushSecret created. Unset: with a recovery window of 30 days.
 	// +optional
@@ -102,6 +103,9 @@ func (s *AWSSecretsManager) StoreStatus() *common.StoreStatus { return &s.Status
 // AWS returns the embedded spec.
 func (s *AWSSecretsManager) AWS() *AWSSpec { return &s.Spec.AWSSpec }
 
+// KeySpec returns the embedded spec.
+func (s *AWSSecretsManager) KeySpec() *KeySpec { return &s.Spec.KeySpec }
+
 // Deletion says how secrets are deleted.
 func (s *AWSSecretsManager) Deletion() *AWSSecretsManagerDeletion { return s.Spec.SecretsManager }
 
@@ -118,6 +122,9 @@ func (s *ClusterAWSSecretsManager) ClusterStoreSpec() *common.ClusterStoreSpec {
 
 // AWS returns the embedded spec.
 func (s *ClusterAWSSecretsManager) AWS() *AWSSpec { return &s.Spec.AWSSpec }
+
+// KeySpec returns the embedded spec.
+func (s *ClusterAWSSecretsManager) KeySpec() *KeySpec { return &s.Spec.KeySpec }
 
 // Deletion says how secrets are deleted.
 func (s *ClusterAWSSecretsManager) Deletion() *AWSSecretsManagerDeletion {

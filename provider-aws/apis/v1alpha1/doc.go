@@ -1,4 +1,4 @@
-// Package v1alpha1 holds the store Kinds of AWS.
+// Package v1alpha1 holds the store and generator Kinds of AWS.
 //
 // No field has an API-server default: what is unset stays unset in the stored object, and the code
 // gives it its meaning.
@@ -28,6 +28,10 @@ func AddToScheme(s *runtime.Scheme) error {
 		&ClusterAWSSecretsManager{}, &ClusterAWSSecretsManagerList{},
 		&AWSParameterStore{}, &AWSParameterStoreList{},
 		&ClusterAWSParameterStore{}, &ClusterAWSParameterStoreList{},
+		&ECRAuthorizationToken{}, &ECRAuthorizationTokenList{},
+		&ClusterECRAuthorizationToken{}, &ClusterECRAuthorizationTokenList{},
+		&STSSessionToken{}, &STSSessionTokenList{},
+		&ClusterSTSSessionToken{}, &ClusterSTSSessionTokenList{},
 	)
 	metav1.AddToGroupVersion(s, GroupVersion)
 	return nil

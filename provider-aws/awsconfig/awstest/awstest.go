@@ -1,5 +1,5 @@
-// Package awstest sets up what the tests of every store Kind of AWS need: an emulator, and a client of
-// a store that reads it.
+// Package awstest sets up what the tests of every Kind of AWS need: an emulator, and a client of
+// a store or generator that calls it.
 package awstest
 
 import (
@@ -58,11 +58,12 @@ func (Secrets) ServiceAccountToken(context.Context, common.ServiceAccountSelecto
 // Ambient implements store.Credentials: it is not allowed.
 func (Secrets) Ambient() error { return store.NewError(store.Invalid, "auth is not set") }
 
-// A Store is what a test may change before it connects.
+// A Store is what a test may change of a store or generator before it connects.
 type Store struct {
 	*common.StoreSpec
 	*v1alpha1.AWSSpec
 
+	Keys    *v1alpha1.KeySpec
 	Secrets Secrets
 }
 
@@ -75,15 +76,21 @@ func WithKey(id, key string) Option {
 }
 
 // WithPrefix sets spec.prefix.
-func WithPrefix(p string) Option { return func(s *Store) { s.Prefix = p } }
+func WithPrefix(p string) Option { return func(s *Store) { s.Keys.Prefix = p } }
+
+// WithRole works as a role.
+func WithRole(arn string) Option { return func(s *Store) { s.Role = arn } }
 
 // WithRetries sets how often a call is tried again; otherwise it is once.
 func WithRetries(n int32) Option { return func(s *Store) { s.RetrySettings.MaxRetries = &n } }
 
-// Connect fills an empty store so that it reads the emulator at an endpoint, and connects to it.
+// Connect fills an empty store or generator so that it calls the emulator at an endpoint, and connects to it.
 func Connect[S awsconfig.Object](t testing.TB, o S, connect func(context.Context, S, store.Credentials) (store.Client, error), endpoint string, opts ...Option) (store.Client, error) {
 	one := int32(1)
-	s := Store{o.StoreSpec(), o.AWS(), Secrets{"id": "test", "key": "test"}}
+	s := Store{StoreSpec: o.StoreSpec(), AWSSpec: o.AWS(), Secrets: Secrets{"id": "test", "key": "test"}}
+	if keyed, ok := any(o).(awsconfig.StoreObject); ok {
+		s.Keys = keyed.KeySpec()
+	}
 	o.SetNamespace("shop")
 	o.SetName("prod")
 	s.Region, s.Endpoint = "us-east-1", endpoint

@@ -1,0 +1,129 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	common "github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+)
+
+// ECRAuthorizationToken is a generator: logins for the container registries of AWS.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:shortName=ecrtoken,categories=direct-secrets
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
+// +kubebuilder:printcolumn:name="Region",type=string,JSONPath=`.spec.region`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type ECRAuthorizationToken struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec ECRAuthorizationTokenSpec `json:"spec"`
+	// +optional
+	Status common.StoreStatus `json:"status,omitzero"`
+}
+
+// ECRAuthorizationTokenSpec says for which registries logins are made, and as whom.
+type ECRAuthorizationTokenSpec struct {
+	common.StoreSpec     `json:",inline"`
+	common.GeneratorSpec `json:",inline"`
+	AWSSpec              `json:",inline"`
+
+	// The registries that a login is for: private, the default, are those of the region; public is
+	// public.ecr.aws.
+	// +optional
+	Scope ECRScope `json:"scope,omitempty"`
+}
+
+// ECRScope is a kind of registries.
+//
+// +kubebuilder:validation:Enum="";private;public
+type ECRScope string
+
+// The scopes of an ECRAuthorizationToken.
+const (
+	ECRPrivate ECRScope = "private"
+	ECRPublic  ECRScope = "public"
+)
+
+// ECRAuthorizationTokenList is a list of ECRAuthorizationTokens.
+//
+// +kubebuilder:object:root=true
+type ECRAuthorizationTokenList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+
+	Items []ECRAuthorizationToken `json:"items"`
+}
+
+// ClusterECRAuthorizationToken is an ECRAuthorizationToken that serves many namespaces.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:scope=Cluster,shortName=cecrtoken,categories=direct-secrets
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
+// +kubebuilder:printcolumn:name="Region",type=string,JSONPath=`.spec.region`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type ClusterECRAuthorizationToken struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec ClusterECRAuthorizationTokenSpec `json:"spec"`
+	// +optional
+	Status common.StoreStatus `json:"status,omitzero"`
+}
+
+// ClusterECRAuthorizationTokenSpec is an ECRAuthorizationTokenSpec that says whom it serves.
+type ClusterECRAuthorizationTokenSpec struct {
+	ECRAuthorizationTokenSpec `json:",inline"`
+	common.ClusterStoreSpec   `json:",inline"`
+}
+
+// ClusterECRAuthorizationTokenList is a list of ClusterECRAuthorizationTokens.
+//
+// +kubebuilder:object:root=true
+type ClusterECRAuthorizationTokenList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+
+	Items []ClusterECRAuthorizationToken `json:"items"`
+}
+
+// StoreSpec returns the embedded spec.
+func (g *ECRAuthorizationToken) StoreSpec() *common.StoreSpec { return &g.Spec.StoreSpec }
+
+// StoreStatus returns the embedded status.
+func (g *ECRAuthorizationToken) StoreStatus() *common.StoreStatus { return &g.Status }
+
+// GeneratorSpec returns the embedded spec.
+func (g *ECRAuthorizationToken) GeneratorSpec() *common.GeneratorSpec { return &g.Spec.GeneratorSpec }
+
+// AWS returns the embedded spec.
+func (g *ECRAuthorizationToken) AWS() *AWSSpec { return &g.Spec.AWSSpec }
+
+// Scope returns the registries that a login is for.
+func (g *ECRAuthorizationToken) Scope() ECRScope { return g.Spec.Scope }
+
+// StoreSpec returns the embedded spec.
+func (g *ClusterECRAuthorizationToken) StoreSpec() *common.StoreSpec { return &g.Spec.StoreSpec }
+
+// StoreStatus returns the embedded status.
+func (g *ClusterECRAuthorizationToken) StoreStatus() *common.StoreStatus { return &g.Status }
+
+// GeneratorSpec returns the embedded spec.
+func (g *ClusterECRAuthorizationToken) GeneratorSpec() *common.GeneratorSpec {
+	return &g.Spec.GeneratorSpec
+}
+
+// ClusterStoreSpec returns the embedded spec.
+func (g *ClusterECRAuthorizationToken) ClusterStoreSpec() *common.ClusterStoreSpec {
+	return &g.Spec.ClusterStoreSpec
+}
+
+// AWS returns the embedded spec.
+func (g *ClusterECRAuthorizationToken) AWS() *AWSSpec { return &g.Spec.AWSSpec }
+
+// Scope returns the registries that a login is for.
+func (g *ClusterECRAuthorizationToken) Scope() ECRScope { return g.Spec.Scope }

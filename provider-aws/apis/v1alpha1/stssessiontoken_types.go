@@ -1,0 +1,146 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	common "github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+)
+
+// STSSessionToken is a generator: temporary access keys of AWS, of a user or of a role.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:shortName=ststoken,categories=direct-secrets
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
+// +kubebuilder:printcolumn:name="Region",type=string,JSONPath=`.spec.region`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type STSSessionToken struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec STSSessionTokenSpec `json:"spec"`
+	// +optional
+	Status common.StoreStatus `json:"status,omitzero"`
+}
+
+// STSSessionTokenSpec says whose access keys are made.
+//
+// +kubebuilder:validation:XValidation:rule="(has(self.role) && size(self.role) > 0) || !has(self.auth) || !has(self.auth.secretRef) || !has(self.auth.secretRef.sessionTokenSecretRef)",message="auth.secretRef.sessionTokenSecretRef needs a role: AWS gives session tokens to no temporary access key"
+// +kubebuilder:validation:XValidation:rule="!has(self.requestParameters) || !has(self.requestParameters.sessionDuration) || self.requestParameters.sessionDuration <= ((has(self.additionalRoles) && size(self.additionalRoles) > 0) ? 3600 : (has(self.role) && size(self.role) > 0) ? 43200 : 129600)",message="requestParameters.sessionDuration is at most 129600, 43200 with role, and 3600 with additionalRoles"
+// +kubebuilder:validation:XValidation:rule="!has(self.requestParameters) || !has(self.requestParameters.serialNumber) || size(self.requestParameters.serialNumber) == 0 || !((has(self.additionalRoles) && size(self.additionalRoles) > 0) || (has(self.auth) && has(self.auth.serviceAccountRef)))",message="requestParameters.serialNumber is that of a user, and goes neither with additionalRoles nor with auth.serviceAccountRef"
+// +kubebuilder:validation:XValidation:rule="!has(self.requestParameters) || !has(self.requestParameters.tokenCode) || size(self.requestParameters.tokenCode) == 0 || !has(self.rotationInterval) || size(self.rotationInterval) == 0",message="requestParameters.tokenCode works once, so that a rotation would fail; remove rotationInterval"
+type STSSessionTokenSpec struct {
+	common.StoreSpec     `json:",inline"`
+	common.GeneratorSpec `json:",inline"`
+	AWSSpec              `json:",inline"`
+
+	// What STS is asked for.
+	// +optional
+	RequestParameters *STSRequestParameters `json:"requestParameters,omitempty"`
+}
+
+// STSRequestParameters are what STS is asked for.
+//
+// +kubebuilder:validation:XValidation:rule="(has(self.serialNumber) && size(self.serialNumber) > 0) == (has(self.tokenCode) && size(self.tokenCode) > 0)",message="set both serialNumber and tokenCode, or none"
+type STSRequestParameters struct {
+	// How long the access keys live, in seconds. Default 43200, with role 3600.
+	// +optional
+	// +kubebuilder:validation:Minimum=900
+	// +kubebuilder:validation:Maximum=129600
+	SessionDuration int32 `json:"sessionDuration,omitempty"`
+
+	// The MFA device of the user: its serial number or ARN.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	// +kubebuilder:validation:Pattern=`^[\w+=/:,.@-]*$`
+	SerialNumber string `json:"serialNumber,omitempty"`
+
+	// The six digits that the MFA device shows. They work once and for about a minute, so that access keys
+	// are made for one object only, and for the next time a new code has to be written.
+	// +optional
+	// +kubebuilder:validation:MaxLength=6
+	// +kubebuilder:validation:Pattern=`^([0-9]{6})?$`
+	TokenCode string `json:"tokenCode,omitempty"`
+}
+
+// STSSessionTokenList is a list of STSSessionTokens.
+//
+// +kubebuilder:object:root=true
+type STSSessionTokenList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+
+	Items []STSSessionToken `json:"items"`
+}
+
+// ClusterSTSSessionToken is an STSSessionToken that serves many namespaces.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:scope=Cluster,shortName=cststoken,categories=direct-secrets
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
+// +kubebuilder:printcolumn:name="Region",type=string,JSONPath=`.spec.region`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type ClusterSTSSessionToken struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec ClusterSTSSessionTokenSpec `json:"spec"`
+	// +optional
+	Status common.StoreStatus `json:"status,omitzero"`
+}
+
+// ClusterSTSSessionTokenSpec is an STSSessionTokenSpec that says whom it serves.
+type ClusterSTSSessionTokenSpec struct {
+	STSSessionTokenSpec     `json:",inline"`
+	common.ClusterStoreSpec `json:",inline"`
+}
+
+// ClusterSTSSessionTokenList is a list of ClusterSTSSessionTokens.
+//
+// +kubebuilder:object:root=true
+type ClusterSTSSessionTokenList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+
+	Items []ClusterSTSSessionToken `json:"items"`
+}
+
+// StoreSpec returns the embedded spec.
+func (g *STSSessionToken) StoreSpec() *common.StoreSpec { return &g.Spec.StoreSpec }
+
+// StoreStatus returns the embedded status.
+func (g *STSSessionToken) StoreStatus() *common.StoreStatus { return &g.Status }
+
+// GeneratorSpec returns the embedded spec.
+func (g *STSSessionToken) GeneratorSpec() *common.GeneratorSpec { return &g.Spec.GeneratorSpec }
+
+// AWS returns the embedded spec.
+func (g *STSSessionToken) AWS() *AWSSpec { return &g.Spec.AWSSpec }
+
+// RequestParameters returns what STS is asked for; nil means its defaults.
+func (g *STSSessionToken) RequestParameters() *STSRequestParameters { return g.Spec.RequestParameters }
+
+// StoreSpec returns the embedded spec.
+func (g *ClusterSTSSessionToken) StoreSpec() *common.StoreSpec { return &g.Spec.StoreSpec }
+
+// StoreStatus returns the embedded status.
+func (g *ClusterSTSSessionToken) StoreStatus() *common.StoreStatus { return &g.Status }
+
+// GeneratorSpec returns the embedded spec.
+func (g *ClusterSTSSessionToken) GeneratorSpec() *common.GeneratorSpec { return &g.Spec.GeneratorSpec }
+
+// ClusterStoreSpec returns the embedded spec.
+func (g *ClusterSTSSessionToken) ClusterStoreSpec() *common.ClusterStoreSpec {
+	return &g.Spec.ClusterStoreSpec
+}
+
+// AWS returns the embedded spec.
+func (g *ClusterSTSSessionToken) AWS() *AWSSpec { return &g.Spec.AWSSpec }
+
+// RequestParameters returns what STS is asked for; nil means its defaults.
+func (g *ClusterSTSSessionToken) RequestParameters() *STSRequestParameters {
+	return g.Spec.RequestParameters
+}

@@ -1,0 +1,98 @@
+// Package ecrtoken makes logins for the container registries of AWS, for the generator Kind
+// ECRAuthorizationToken.
+package ecrtoken
+
+import (
+	"context"
+	"encoding/base64"
+	"strconv"
+	"strings"
+
+	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/provider-aws/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/provider-aws/awsconfig"
+)
+
+// A Client makes logins for one generator.
+type Client struct {
+	store.NothingToRead
+
+	config   *awsconfig.Config
+	registry registry
+	get      awsconfig.API[request, answer, options]
+}
+
+// An Object is a generator Kind of logins.
+type Object interface {
+	awsconfig.Object
+
+	// Scope returns the registries that a login is for.
+	Scope() v1alpha1.ECRScope
+}
+
+var (
+	_ store.Generator = &Client{}
+	_ store.Checker   = &Client{}
+)
+
+// Connect makes the client of a generator, namespaced or not. AWS is not called.
+func Connect[S Object](ctx context.Context, s S, creds store.Credentials) (store.Client, error) {
+	r, ok := registries[s.Scope()]
+	if !ok {
+		return nil, store.NewError(store.Invalid, "spec.scope: %.64q is none; set private or public", string(s.Scope()))
+	}
+	c, err := awsconfig.Load(ctx, s, creds)
+	if err != nil {
+		return nil, err
+	}
+	if r.region == "" {
+		r.region = c.AWS.Region
+	}
+	url, err := c.URL(ctx, r.service, r.region)
+	if err != nil {
+		return nil, err
+	}
+	return &Client{config: c, registry: r, get: caller(c.AWS, r, url)}, nil
+}
+
+// Close releases connections.
+func (c *Client) Close() error { return c.config.Close() }
+
+// Check makes a login, which is all that this client does, and forgets it. It changes nothing in AWS.
+func (c *Client) Check(ctx context.Context) error {
+	_, err := c.Generate(ctx)
+	return err
+}
+
+// Generate makes a login that works for twelve hours.
+func (c *Client) Generate(ctx context.Context) (store.Generated, error) {
+	out, err := awsconfig.Call(ctx, c.config, c.get, &request{})
+	if err != nil {
+		return store.Generated{}, awsconfig.ToAllow(c.config.Explain(err, "", codes), c.registry.actions)
+	}
+	login, err := out.login()
+	if err != nil {
+		return store.Generated{}, err
+	}
+	user, password, err := login.parts()
+	if err != nil {
+		return store.Generated{}, err
+	}
+	expires := login.expires()
+	return store.Generated{Expires: expires, Values: map[string][]byte{
+		"username":       []byte(user),
+		"password":       []byte(password),
+		"proxy_endpoint": []byte(login.endpoint(c.registry)),
+		"expires_at":     []byte(strconv.FormatInt(expires.Unix(), 10)),
+	}}, nil
+}
+
+// parts are the user and the password that a token is made of.
+func (d *authorization) parts() (user, password string, err error) {
+	token, err := base64.StdEncoding.DecodeString(d.AuthorizationToken)
+	user, password, ok := strings.Cut(string(token), ":")
+	if err != nil || !ok || user == "" || password == "" {
+		return "", "", store.NewError(store.Unavailable, "the answer of AWS lacks the login; check spec.endpoint")
+	}
+	return user, password, nil
+}

@@ -1,0 +1,95 @@
+package emulator
+
+import (
+	"encoding/xml"
+	"net/url"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+)
+
+const (
+	defaultUserSession = 12 * time.Hour
+	maxUserSession     = 36 * time.Hour
+)
+
+type getSessionTokenResult struct {
+	XMLName     xml.Name `xml:"GetSessionTokenResult"`
+	Credentials *sessionCredentials
+}
+
+// getSessionToken gives the access key of a user a session. It asks for no permission, as AWS does.
+func (e *Emulator) getSessionToken(q *request, form url.Values) (any, error) {
+	if q.caller.session != nil {
+		return nil, forbidden("Cannot call GetSessionToken with session credentials")
+	}
+	d, err := userSessionDuration(form)
+	if err != nil {
+		return nil, err
+	}
+	if err := q.caller.showMFA(form, false, "sts:GetSessionToken"); err != nil {
+		return nil, err
+	}
+	user := principal{arn: q.caller.arn, userID: q.caller.userID, deny: q.caller.deny, mfa: q.caller.mfa}
+	return &getSessionTokenResult{Credentials: e.record(user, Session{SourceAccessKeyID: accessKeyOf(q.http)}, d)}, nil
+}
+
+func userSessionDuration(form url.Values) (time.Duration, error) {
+	if !form.Has("DurationSeconds") {
+		return defaultUserSession, nil
+	}
+	n, err := strconv.Atoi(form.Get("DurationSeconds"))
+	d := time.Duration(n) * time.Second
+	if err != nil || d < minSession {
+		return 0, durationOutOfRange("greater than or equal to 900")
+	}
+	if d > maxUserSession {
+		return 0, durationOutOfRange("less than or equal to 129600")
+	}
+	return d, nil
+}
+
+func durationOutOfRange(constraint string) *apiError {
+	return badRequest("ValidationError", "1 validation error detected: Value at 'durationSeconds' failed to satisfy constraint: Member must have value %s", constraint)
+}
+
+// ofRole tells whether this is a session of a role.
+func (p *principal) ofRole() bool { return p.session != nil && p.session.RoleARN != "" }
+
+// An mfaDevice shows codes, each of which is good once.
+type mfaDevice struct {
+	serial string
+
+	mu    sync.Mutex
+	codes []string
+}
+
+// take uses a code up.
+func (d *mfaDevice) take(code string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	i := slices.Index(d.codes, code)
+	if i < 0 {
+		return false
+	}
+	d.codes = slices.Delete(d.codes, i, i+1)
+	return true
+}
+
+// showMFA checks the MFA device that a call shows, if it does or must.
+func (p *principal) showMFA(form url.Values, must bool, action string) error {
+	serial, code := form.Get("SerialNumber"), form.Get("TokenCode")
+	switch {
+	case serial == "" && code == "":
+		if must {
+			return forbidden("User: " + p.arn + " is not authorized to perform: " + action)
+		}
+		return nil
+	case serial == "" || p.mfa == nil || p.mfa.serial != serial:
+		return forbidden("MultiFactorAuthentication failed, unable to validate MFA code.  Please verify your MFA serial number is valid and associated with this user.")
+	case !p.mfa.take(code):
+		return forbidden("MultiFactorAuthentication failed with invalid MFA one time pass code. ")
+	}
+	return nil
+}

@@ -1,0 +1,166 @@
+package main
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/util/yaml"
+
+	common "github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/render"
+	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/provider-aws/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/provider-aws/awsconfig/awstest"
+	"github.com/direct-secrets/direct-secrets/provider-aws/ecrtoken"
+	"github.com/direct-secrets/direct-secrets/provider-aws/examples"
+	"github.com/direct-secrets/direct-secrets/provider-aws/ststoken"
+)
+
+func TestGeneratorExamples(t *testing.T) {
+	suite.Examples(t, examples.ECRAuthorizationToken)
+	suite.Examples(t, examples.STSSessionToken)
+}
+
+// TestGeneratorTemplates renders the templates of the examples with what the generators make.
+func TestGeneratorTemplates(t *testing.T) {
+	srv := awstest.Start(t)
+	connected := func(c store.Client, err error) store.Generated {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		made, err := c.(store.Generator).Generate(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return made
+	}
+
+	login := connected(awstest.Connect(t, &v1alpha1.ECRAuthorizationToken{}, ecrtoken.Connect[*v1alpha1.ECRAuthorizationToken], srv.URL()))
+	pull := rendered(t, examples.ECRAuthorizationToken, login)
+	var got, want any
+	if err := json.Unmarshal(pull[".dockerconfigjson"], &got); err != nil {
+		t.Fatalf("%s: %s", pull[".dockerconfigjson"], err)
+	}
+	password := string(login.Values["password"])
+	want = map[string]any{"auths": map[string]any{"000000000000.dkr.ecr.us-east-1.amazonaws.com": map[string]any{
+		"username": "AWS", "password": password, "auth": base64.StdEncoding.EncodeToString([]byte("AWS:" + password)),
+	}}}
+	if diff := cmp.Diff(want, got); diff != "" || len(pull) != 1 {
+		t.Errorf("A pull secret is what kubelets read: -want, +got:\n%s", diff)
+	}
+
+	key := connected(awstest.Connect(t, &v1alpha1.STSSessionToken{}, ststoken.Connect[*v1alpha1.STSSessionToken], srv.URL()))
+	wantKey := map[string][]byte{
+		"AWS_ACCESS_KEY_ID": key.Values["access_key_id"], "AWS_SECRET_ACCESS_KEY": key.Values["secret_access_key"], "AWS_SESSION_TOKEN": key.Values["session_token"],
+	}
+	if diff := cmp.Diff(wantKey, rendered(t, examples.STSSessionToken, key)); diff != "" {
+		t.Errorf("An access key has the names of SDKs: -want, +got:\n%s", diff)
+	}
+}
+
+// rendered is what the template of the ExternalSecret in a manifest makes of values.
+func rendered(t *testing.T, manifest []byte, made store.Generated) map[string][]byte {
+	t.Helper()
+	for doc := range bytes.SplitSeq(manifest, []byte("\n---\n")) {
+		es := &common.ExternalSecret{}
+		if err := yaml.Unmarshal(doc, es); err != nil || es.Kind != "ExternalSecret" {
+			continue
+		}
+		data, err := render.ShapeData(es.Spec.Target.Template, made.Values, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := render.CheckType("kubernetes.io/dockerconfigjson", data); es.Spec.Target.Template.Type != "" && err != nil {
+			t.Error(err)
+		}
+		return data
+	}
+	t.Fatal("no ExternalSecret")
+	return nil
+}
+
+func TestECRAuthorizationTokenCRD(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		spec   v1alpha1.ECRAuthorizationTokenSpec
+		want   string // part of the rejection
+	}{
+		"Empty":   {"All may be left to the operator.", v1alpha1.ECRAuthorizationTokenSpec{}, ""},
+		"Private": {"What is the default may be said.", v1alpha1.ECRAuthorizationTokenSpec{Scope: v1alpha1.ECRPrivate, AWSSpec: v1alpha1.AWSSpec{Region: "eu-central-1", Auth: byKey()}}, ""},
+		"Public":  {"So may what is not.", v1alpha1.ECRAuthorizationTokenSpec{Scope: v1alpha1.ECRPublic, GeneratorSpec: common.GeneratorSpec{RotationInterval: "1h", KeepPrevious: true}}, ""},
+		"Both":    {"There is nothing else.", v1alpha1.ECRAuthorizationTokenSpec{Scope: "both"}, "spec.scope"},
+		"Auth":    {"The rules of stores hold, too.", v1alpha1.ECRAuthorizationTokenSpec{AWSSpec: v1alpha1.AWSSpec{Auth: byToken()}}, "auth.serviceAccountRef needs a role that its token can assume"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			g := &v1alpha1.ECRAuthorizationToken{Spec: tc.spec}
+			g.Namespace, g.Name = "default", strings.ToLower(name)
+			suite.Accepts(t, tc.reason, g, tc.want)
+
+			twin := &v1alpha1.ClusterECRAuthorizationToken{Spec: v1alpha1.ClusterECRAuthorizationTokenSpec{ECRAuthorizationTokenSpec: tc.spec}}
+			twin.Name = g.Name
+			suite.Accepts(t, tc.reason, twin, tc.want)
+		})
+	}
+}
+
+func TestSTSSessionTokenCRD(t *testing.T) {
+	const (
+		mfaOfUser = "requestParameters.serialNumber is that of a user, and goes neither with additionalRoles nor with auth.serviceAccountRef"
+		tooLong   = "requestParameters.sessionDuration is at most 129600, 43200 with role, and 3600 with additionalRoles"
+		together  = "set both serialNumber and tokenCode, or none"
+	)
+	temporary := func() *v1alpha1.AWSAuth {
+		a := byKey()
+		a.SecretRef.SessionTokenSecretRef = &common.SecretKeySelector{Name: "aws", Key: "token"}
+		return a
+	}
+	role := v1alpha1.AWSSpec{Role: "r", Auth: byKey()}
+	chain := v1alpha1.AWSSpec{Role: "r", AdditionalRoles: []string{"a"}, Auth: byKey()}
+	lasting := func(seconds int32) *v1alpha1.STSRequestParameters {
+		return &v1alpha1.STSRequestParameters{SessionDuration: seconds}
+	}
+	mfa := &v1alpha1.STSRequestParameters{SerialNumber: "arn:aws:iam::111122223333:mfa/me", TokenCode: "123456"}
+	rotating := common.GeneratorSpec{RotationInterval: "1h"}
+	cases := map[string]struct {
+		reason string
+		spec   v1alpha1.STSSessionTokenSpec
+		want   string // part of the rejection
+	}{
+		"Empty":         {"All may be left to the operator.", v1alpha1.STSSessionTokenSpec{}, ""},
+		"User":          {"A user's access key is enough.", v1alpha1.STSSessionTokenSpec{AWSSpec: v1alpha1.AWSSpec{Auth: byKey()}, RequestParameters: lasting(129600), GeneratorSpec: rotating}, ""},
+		"MFA":           {"The user may have a device.", v1alpha1.STSSessionTokenSpec{AWSSpec: v1alpha1.AWSSpec{Auth: byKey()}, RequestParameters: mfa}, ""},
+		"MFARole":       {"A role may ask for it.", v1alpha1.STSSessionTokenSpec{AWSSpec: role, RequestParameters: mfa}, ""},
+		"Role":          {"A role allows up to half a day.", v1alpha1.STSSessionTokenSpec{AWSSpec: role, RequestParameters: lasting(43200)}, ""},
+		"Chain":         {"A chain of roles allows an hour.", v1alpha1.STSSessionTokenSpec{AWSSpec: chain, RequestParameters: lasting(3600)}, ""},
+		"TemporaryRole": {"A temporary access key can assume a role.", v1alpha1.STSSessionTokenSpec{AWSSpec: v1alpha1.AWSSpec{Role: "r", Auth: temporary()}}, ""},
+		"Temporary":     {"It gets no session token.", v1alpha1.STSSessionTokenSpec{AWSSpec: v1alpha1.AWSSpec{Auth: temporary()}}, "auth.secretRef.sessionTokenSecretRef needs a role"},
+		"Short":         {"AWS takes no less.", v1alpha1.STSSessionTokenSpec{RequestParameters: lasting(899)}, "greater than or equal to 900"},
+		"Long":          {"AWS takes no more.", v1alpha1.STSSessionTokenSpec{RequestParameters: lasting(129601)}, "less than or equal to 129600"},
+		"LongRole":      {"Nor for a role.", v1alpha1.STSSessionTokenSpec{AWSSpec: role, RequestParameters: lasting(43201)}, tooLong},
+		"LongChain":     {"Nor for a chain.", v1alpha1.STSSessionTokenSpec{AWSSpec: chain, RequestParameters: lasting(3601)}, tooLong},
+		"NoCode":        {"A device shows a code.", v1alpha1.STSSessionTokenSpec{RequestParameters: &v1alpha1.STSRequestParameters{SerialNumber: "device"}}, together},
+		"NoDevice":      {"A code is that of a device.", v1alpha1.STSSessionTokenSpec{RequestParameters: &v1alpha1.STSRequestParameters{TokenCode: "123456"}}, together},
+		"BadCode":       {"It has six digits.", v1alpha1.STSSessionTokenSpec{RequestParameters: &v1alpha1.STSRequestParameters{SerialNumber: "device", TokenCode: "12345"}}, "tokenCode"},
+		"BadDevice":     {"A device has a serial number.", v1alpha1.STSSessionTokenSpec{RequestParameters: &v1alpha1.STSRequestParameters{SerialNumber: "my device", TokenCode: "123456"}}, "serialNumber"},
+		"MFAChain":      {"Roles have no devices.", v1alpha1.STSSessionTokenSpec{AWSSpec: chain, RequestParameters: mfa}, mfaOfUser},
+		"MFAToken":      {"Nor have ServiceAccounts.", v1alpha1.STSSessionTokenSpec{AWSSpec: v1alpha1.AWSSpec{Role: "r", Auth: byToken()}, RequestParameters: mfa}, mfaOfUser},
+		"Rotation":      {"What works once cannot rotate.", v1alpha1.STSSessionTokenSpec{RequestParameters: mfa, GeneratorSpec: rotating}, "requestParameters.tokenCode works once, so that a rotation would fail; remove rotationInterval"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			g := &v1alpha1.STSSessionToken{Spec: tc.spec}
+			g.Namespace, g.Name = "default", strings.ToLower(name)
+			suite.Accepts(t, tc.reason, g, tc.want)
+
+			twin := &v1alpha1.ClusterSTSSessionToken{Spec: v1alpha1.ClusterSTSSessionTokenSpec{STSSessionTokenSpec: tc.spec}}
+			twin.Name = g.Name
+			suite.Accepts(t, tc.reason, twin, tc.want)
+		})
+	}
+}

@@ -1,0 +1,69 @@
+package ststoken
+
+import (
+	"regexp"
+
+	common "github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/provider-aws/apis/v1alpha1"
+)
+
+// The bounds of spec.requestParameters.sessionDuration, in seconds, by the references of AWS's calls
+// GetSessionToken and AssumeRole. A chain of roles gives an hour, whatever the last role allows.
+const (
+	minDuration      = 900
+	maxDuration      = 129600
+	maxRoleDuration  = 43200
+	maxChainDuration = 3600
+)
+
+var sixDigits = regexp.MustCompile(`^[0-9]{6}$`)
+
+// check finds what no call could succeed with. The API server rejects all of it already.
+func check(spec *v1alpha1.AWSSpec, g *common.GeneratorSpec, asks v1alpha1.STSRequestParameters) error {
+	temporary := spec.Auth != nil && spec.Auth.SecretRef != nil && spec.Auth.SecretRef.SessionTokenSecretRef != nil
+	if temporary && spec.Role == "" {
+		return store.NewError(store.Invalid, "spec.auth.secretRef.sessionTokenSecretRef: AWS gives session tokens to no temporary access key; set spec.role, or name the access key of a user")
+	}
+	if err := checkDuration(spec, asks.SessionDuration); err != nil {
+		return err
+	}
+	return checkMFA(spec, g, asks)
+}
+
+func checkDuration(spec *v1alpha1.AWSSpec, d int32) error {
+	switch {
+	case d != 0 && d < minDuration:
+		return badField("sessionDuration", "must be at least 900 seconds")
+	case d > maxDuration:
+		return badField("sessionDuration", "must be at most 129600 seconds")
+	case spec.Role != "" && d > maxRoleDuration:
+		return badField("sessionDuration", "must be at most 43200 seconds with spec.role")
+	case len(spec.AdditionalRoles) > 0 && d > maxChainDuration:
+		return badField("sessionDuration", "must be at most 3600 seconds with spec.additionalRoles")
+	}
+	return nil
+}
+
+func checkMFA(spec *v1alpha1.AWSSpec, g *common.GeneratorSpec, asks v1alpha1.STSRequestParameters) error {
+	byToken := spec.Auth != nil && spec.Auth.ServiceAccountRef != nil
+	switch {
+	case asks.SerialNumber == "" && asks.TokenCode == "":
+		return nil
+	case asks.TokenCode == "":
+		return badField("tokenCode", "must be set with serialNumber")
+	case asks.SerialNumber == "":
+		return badField("serialNumber", "must be set with tokenCode")
+	case !sixDigits.MatchString(asks.TokenCode):
+		return badField("tokenCode", "must be the six digits that the MFA device shows")
+	case len(spec.AdditionalRoles) > 0 || byToken:
+		return badField("serialNumber", "is the MFA device of a user, and goes neither with spec.additionalRoles nor with spec.auth.serviceAccountRef; remove it")
+	case g.RotationInterval != "":
+		return store.NewError(store.Invalid, "spec.rotationInterval: spec.requestParameters.tokenCode works once, so that a rotation would fail; remove rotationInterval")
+	}
+	return nil
+}
+
+func badField(name, text string) error {
+	return store.NewError(store.Invalid, "spec.requestParameters.%s: %s", name, text)
+}

@@ -1,0 +1,137 @@
+// Package ststoken makes temporary access keys of AWS for the generator Kind STSSessionToken.
+package ststoken
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sts"
+
+	common "github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/provider-aws/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/provider-aws/awsconfig"
+)
+
+// A Client makes access keys for one generator: of spec.role, or of the user whose access key it has.
+type Client struct {
+	store.NothingToRead
+
+	api    calls
+	config *awsconfig.Config
+	asks   v1alpha1.STSRequestParameters
+	role   bool
+	// spent is set once the token code was taken, or refused.
+	spent atomic.Bool
+}
+
+// calls are the calls of AWS that are used, as functions: see awsconfig.API.
+type calls struct {
+	who  awsconfig.API[sts.GetCallerIdentityInput, sts.GetCallerIdentityOutput, sts.Options]
+	give awsconfig.API[sts.GetSessionTokenInput, sts.GetSessionTokenOutput, sts.Options]
+}
+
+// An Object is a generator Kind of access keys.
+type Object interface {
+	awsconfig.Object
+
+	GeneratorSpec() *common.GeneratorSpec
+	// RequestParameters returns what STS is asked for; nil means its defaults.
+	RequestParameters() *v1alpha1.STSRequestParameters
+}
+
+var (
+	_ store.Generator = &Client{}
+	_ store.Checker   = &Client{}
+)
+
+// Connect makes the client of a generator, namespaced or not. AWS is not called.
+func Connect[S Object](ctx context.Context, s S, creds store.Credentials) (store.Client, error) {
+	var asks v1alpha1.STSRequestParameters
+	if p := s.RequestParameters(); p != nil {
+		asks = *p
+	}
+	if err := check(s.AWS(), s.GeneratorSpec(), asks); err != nil {
+		return nil, err
+	}
+	c, err := awsconfig.LoadSTS(ctx, s, awsconfig.Session{
+		Duration: time.Duration(asks.SessionDuration) * time.Second, SerialNumber: asks.SerialNumber, TokenCode: asks.TokenCode,
+	}, creds)
+	if err != nil {
+		return nil, err
+	}
+	asked := c
+	role := s.AWS().Role != ""
+	if role && asks.TokenCode != "" {
+		asked = c.AsCaller() // To validate the role would use the code up.
+	}
+	return &Client{config: c, asks: asks, role: role, api: calls{who: awsconfig.STS(asked).GetCallerIdentity, give: awsconfig.STS(c).GetSessionToken}}, nil
+}
+
+// Close releases connections.
+func (c *Client) Close() error { return c.config.Close() }
+
+// Check asks AWS whose credentials these are, which needs no permission.
+func (c *Client) Check(ctx context.Context) error {
+	out, err := awsconfig.Call(ctx, c.config, c.api.who, &sts.GetCallerIdentityInput{})
+	switch {
+	case err != nil:
+		return c.explain(err)
+	case aws.ToString(out.Arn) == "":
+		return store.NewError(store.Unavailable, "the answer of AWS lacks the identity; check spec.endpoint")
+	case !c.role && strings.Contains(*out.Arn, ":assumed-role/"):
+		return store.NewError(store.Invalid, needsRole)
+	}
+	return nil
+}
+
+// Generate makes an access key.
+func (c *Client) Generate(ctx context.Context) (store.Generated, error) {
+	code := c.asks.TokenCode != ""
+	if code && c.spent.Load() {
+		return store.Generated{}, store.NewError(store.Denied, spentCode)
+	}
+	key, err := c.key(ctx)
+	if code && (err == nil || isBadCode(err)) {
+		c.spent.Store(true)
+	}
+	if err != nil {
+		return store.Generated{}, c.explain(err)
+	}
+	if !key.HasKeys() || key.SessionToken == "" || key.Expires.IsZero() {
+		return store.Generated{}, store.NewError(store.Unavailable, "the answer of AWS lacks the access key; check spec.endpoint")
+	}
+	return store.Generated{Expires: key.Expires, Values: map[string][]byte{
+		"access_key_id":     []byte(key.AccessKeyID),
+		"secret_access_key": []byte(key.SecretAccessKey),
+		"session_token":     []byte(key.SessionToken),
+		"expiration":        []byte(strconv.FormatInt(key.Expires.Unix(), 10)),
+	}}, nil
+}
+
+// key asks for one: of the role, if there is one, since AWS gives no session token to a role.
+func (c *Client) key(ctx context.Context) (aws.Credentials, error) {
+	if c.role {
+		return c.config.OpenSession(ctx)
+	}
+	in := &sts.GetSessionTokenInput{}
+	if c.asks.SessionDuration != 0 {
+		in.DurationSeconds = aws.Int32(c.asks.SessionDuration)
+	}
+	if c.asks.TokenCode != "" {
+		in.SerialNumber, in.TokenCode = aws.String(c.asks.SerialNumber), aws.String(c.asks.TokenCode)
+	}
+	out, err := awsconfig.Call(ctx, c.config, c.api.give, in)
+	if err != nil || out.Credentials == nil {
+		return aws.Credentials{}, err
+	}
+	k := out.Credentials
+	return aws.Credentials{
+		AccessKeyID: aws.ToString(k.AccessKeyId), SecretAccessKey: aws.ToString(k.SecretAccessKey),
+		SessionToken: aws.ToString(k.SessionToken), CanExpire: true, Expires: aws.ToTime(k.Expiration),
+	}, nil
+}

@@ -1,0 +1,443 @@
+package ststoken
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/sts"
+	"github.com/google/go-cmp/cmp"
+
+	common "github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/provider-aws/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/provider-aws/awsconfig/awstest"
+	"github.com/direct-secrets/direct-secrets/provider-aws/emulator"
+)
+
+const (
+	// canary is in what no message may show.
+	canary = "c4n4ry"
+	user   = "arn:aws:iam::000000000000:user/test"
+	roles  = "arn:aws:iam::000000000000:role/"
+	device = "arn:aws:iam::000000000000:mfa/test"
+)
+
+// start starts an STS with a user who has an MFA device, and roles: relay trusts the user, deploy trusts both,
+// and guarded the user, who has to show the device.
+func start(t *testing.T, opts ...emulator.Option) *emulator.Server {
+	t.Helper()
+	srv := awstest.Start(t, append(opts,
+		emulator.WithCredentials(emulator.Credential{AccessKeyID: "test", SecretAccessKey: "test", MFASerial: device, MFACodes: []string{"123456", "654321"}}),
+		emulator.WithRoles(
+			emulator.Role{ARN: roles + "relay", Principals: []string{user}},
+			emulator.Role{ARN: roles + "deploy", Principals: []string{user, roles + "relay"}, MaxSessionDuration: 2 * time.Hour},
+			emulator.Role{ARN: roles + "guarded", Principals: []string{user}, MFA: true},
+		))...)
+	t.Setenv("AWS_ENDPOINT_URL_STS", "http://127.0.0.1:1") // The endpoint of the spec is that of STS.
+	return srv
+}
+
+// asking is a generator that asks for something.
+func asking(p v1alpha1.STSRequestParameters) *v1alpha1.STSSessionToken {
+	g := &v1alpha1.STSSessionToken{}
+	g.Spec.RequestParameters = &p
+	return g
+}
+
+func client(t *testing.T, g *v1alpha1.STSSessionToken, endpoint string, opts ...awstest.Option) *Client {
+	t.Helper()
+	c, err := awstest.Connect(t, g, Connect, endpoint, opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c.(*Client)
+}
+
+// whoami asks STS whose an access key is.
+func whoami(t *testing.T, srv *emulator.Server, g store.Generated) string {
+	t.Helper()
+	value := func(key string) string { return string(g.Values[key]) }
+	out, err := sts.NewFromConfig(aws.Config{
+		Region: "us-east-1", BaseEndpoint: aws.String(srv.URL()),
+		Credentials: credentials.NewStaticCredentialsProvider(value("access_key_id"), value("secret_access_key"), value("session_token")),
+	}).GetCallerIdentity(t.Context(), &sts.GetCallerIdentityInput{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return *out.Arn
+}
+
+func TestGenerate(t *testing.T) {
+	const session = "arn:aws:sts::000000000000:assumed-role/deploy/direct-secrets@shop@prod"
+	chained := func(s *awstest.Store) { s.Role, s.AdditionalRoles = roles+"deploy", []string{roles + "relay"} }
+	temporary := func(srv *emulator.Server) awstest.Option {
+		return func(s *awstest.Store) {
+			out, err := sts.NewFromConfig(aws.Config{Region: "us-east-1", BaseEndpoint: aws.String(srv.URL()), Credentials: credentials.NewStaticCredentialsProvider("test", "test", "")}).
+				AssumeRole(t.Context(), &sts.AssumeRoleInput{RoleArn: aws.String(roles + "relay"), RoleSessionName: aws.String("test")})
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.Secrets = awstest.Secrets{"id": *out.Credentials.AccessKeyId, "key": *out.Credentials.SecretAccessKey, "token": *out.Credentials.SessionToken}
+			s.Auth.SecretRef.SessionTokenSecretRef = &common.SecretKeySelector{Name: "aws", Key: "token"}
+			s.Role = roles + "deploy"
+			srv.Reset()
+		}
+	}
+	none := func(*emulator.Server) awstest.Option { return func(*awstest.Store) {} }
+	as := func(opt awstest.Option) func(*emulator.Server) awstest.Option {
+		return func(*emulator.Server) awstest.Option { return opt }
+	}
+	cases := map[string]struct {
+		reason string
+		asks   v1alpha1.STSRequestParameters
+		opt    func(*emulator.Server) awstest.Option
+		who    string
+		lasts  time.Duration
+		calls  map[string]int
+	}{
+		"User":      {"The access key of a user gets a session token for twelve hours, as AWS gives it.", v1alpha1.STSRequestParameters{}, none, user, 12 * time.Hour, map[string]int{"GetSessionToken": 2}},
+		"Short":     {"Or for a quarter of one.", v1alpha1.STSRequestParameters{SessionDuration: 900}, none, user, 15 * time.Minute, map[string]int{"GetSessionToken": 2}},
+		"Long":      {"Or for a day and a half.", v1alpha1.STSRequestParameters{SessionDuration: 129600}, none, user, 36 * time.Hour, map[string]int{"GetSessionToken": 2}},
+		"Role":      {"With a role the access key is that of the role, for one hour.", v1alpha1.STSRequestParameters{}, as(awstest.WithRole(roles + "deploy")), session, time.Hour, map[string]int{"AssumeRole": 2}},
+		"RoleLong":  {"Or for as long as the role allows.", v1alpha1.STSRequestParameters{SessionDuration: 7200}, as(awstest.WithRole(roles + "deploy")), session, 2 * time.Hour, map[string]int{"AssumeRole": 2}},
+		"Chain":     {"The roles before it are assumed once.", v1alpha1.STSRequestParameters{SessionDuration: 1800}, as(chained), session, 30 * time.Minute, map[string]int{"AssumeRole": 3}},
+		"Temporary": {"A temporary access key can assume a role.", v1alpha1.STSRequestParameters{}, temporary, session, time.Hour, map[string]int{"AssumeRole": 2}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			srv := start(t)
+			c := client(t, asking(tc.asks), srv.URL(), tc.opt(srv))
+			var all []store.Generated
+			for range 2 {
+				got, err := c.Generate(t.Context())
+				if err != nil {
+					t.Fatalf("%s\nGenerate(...): %s", tc.reason, err)
+				}
+				all = append(all, got)
+			}
+			if diff := cmp.Diff(tc.calls, srv.CallCounts()); diff != "" {
+				t.Errorf("%s\ncalls: -want, +got:\n%s", tc.reason, diff)
+			}
+			last := srv.Sessions()[len(srv.Sessions())-1]
+			got := all[1]
+			want := store.Generated{Expires: last.Expires.UTC().Truncate(time.Second), Values: map[string][]byte{
+				"access_key_id": []byte(last.AccessKeyID), "secret_access_key": got.Values["secret_access_key"], "session_token": got.Values["session_token"],
+				"expiration": []byte(strconv.FormatInt(last.Expires.Unix(), 10)),
+			}}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("%s\nGenerate(...): -want, +got:\n%s", tc.reason, diff)
+			}
+			if d := last.Expires.Sub(last.Issued); d != tc.lasts {
+				t.Errorf("%s\nIt lasts %s, want %s", tc.reason, d, tc.lasts)
+			}
+			for _, g := range all {
+				if who := whoami(t, srv, g); who != tc.who {
+					t.Errorf("%s\nIt is that of %s, want %s", tc.reason, who, tc.who)
+				}
+			}
+			for _, key := range []string{"access_key_id", "secret_access_key", "session_token"} {
+				if string(all[0].Values[key]) == string(all[1].Values[key]) {
+					t.Errorf("Each access key is another one, but not its %s", key)
+				}
+			}
+		})
+	}
+}
+
+// TestTokenCode shows an MFA device, whose codes work once.
+func TestTokenCode(t *testing.T) {
+	refused := store.NewError(store.Denied, badCode)
+	spent := store.NewError(store.Denied, spentCode)
+	mfa := v1alpha1.STSRequestParameters{SerialNumber: device, TokenCode: "123456"}
+	cases := map[string]struct {
+		reason string
+		asks   v1alpha1.STSRequestParameters
+		opts   []awstest.Option
+		want   []error // of generating three times
+		calls  map[string]int
+	}{
+		"User":    {"A code works once, and is not shown to AWS again.", mfa, nil, []error{nil, spent, spent}, map[string]int{"GetCallerIdentity": 1, "GetSessionToken": 1}},
+		"Role":    {"So it does with a role that asks for it, which validation does not assume.", mfa, []awstest.Option{awstest.WithRole(roles + "guarded")}, []error{nil, spent, spent}, map[string]int{"GetCallerIdentity": 1, "AssumeRole": 1}},
+		"Wrong":   {"AWS says what it is about.", v1alpha1.STSRequestParameters{SerialNumber: device, TokenCode: "000000"}, nil, []error{refused, spent, spent}, map[string]int{"GetCallerIdentity": 1, "GetSessionToken": 1}},
+		"Device":  {"Another device is not the user's.", v1alpha1.STSRequestParameters{SerialNumber: device + "2", TokenCode: "123456"}, nil, []error{refused, spent, spent}, map[string]int{"GetCallerIdentity": 1, "GetSessionToken": 1}},
+		"BadRole": {"A role says so, too.", v1alpha1.STSRequestParameters{SerialNumber: device, TokenCode: "000000"}, []awstest.Option{awstest.WithRole(roles + "guarded")}, []error{refused, spent, spent}, map[string]int{"GetCallerIdentity": 1, "AssumeRole": 1}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			srv := start(t)
+			c := client(t, asking(tc.asks), srv.URL(), tc.opts...)
+			if err := c.Check(t.Context()); err != nil {
+				t.Errorf("%s\nCheck(...): %s", tc.reason, err)
+			}
+			var got []error
+			for range tc.want {
+				_, err := c.Generate(t.Context())
+				got = append(got, err)
+				if err != nil && (strings.Contains(err.Error(), tc.asks.TokenCode) || strings.Contains(err.Error(), device)) {
+					t.Errorf("%s\nThe error shows what was sent: %s", tc.reason, err)
+				}
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s\nGenerate(...): -want errors, +got errors:\n%s", tc.reason, diff)
+			}
+			if diff := cmp.Diff(tc.calls, srv.CallCounts()); diff != "" {
+				t.Errorf("%s\ncalls: -want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+
+	t.Run("Later", func(t *testing.T) {
+		srv := start(t)
+		srv.Inject(emulator.Fault{Operation: "GetSessionToken", Code: "Throttling", Times: 2})
+		c := client(t, asking(mfa), srv.URL())
+		if _, err := c.Generate(t.Context()); store.ClassOf(err) != store.Throttled {
+			t.Fatalf("Generate(...): got %v, want it throttled", err)
+		}
+		if _, err := c.Generate(t.Context()); err != nil {
+			t.Errorf("A code that AWS has not looked at is still good: %s", err)
+		}
+	})
+}
+
+func TestGenerateFails(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		asks   v1alpha1.STSRequestParameters
+		opts   []awstest.Option
+		fault  *emulator.Fault
+		want   *store.Error
+		calls  int // 1 if 0
+	}{
+		"Key":       {reason: "An unknown key is the field's fault.", opts: []awstest.Option{awstest.WithKey("other", canary)}, want: store.NewError(store.Denied, "spec.auth.secretRef.accessKeyIDSecretRef: AWS does not know the access key id")},
+		"Secret":    {reason: "So is a wrong secret key.", opts: []awstest.Option{awstest.WithKey("test", canary)}, want: store.NewError(store.Denied, "spec.auth.secretRef.secretAccessKeySecretRef: the secret access key does not belong to the access key id, or the operator's clock is wrong")},
+		"NoRole":    {reason: "A role that is not there is another field's.", opts: []awstest.Option{awstest.WithRole(roles + "none")}, want: store.NewError(store.Denied, "spec.role: cannot assume role "+roles+"none: the caller may not assume it; allow it in the caller's policy, and in the role's trust policy (principal, spec.externalID, spec.sessionTags)")},
+		"Throttled": {reason: "How long to wait is passed on.", fault: &emulator.Fault{Code: "Throttling", Message: canary, RetryAfter: 7 * time.Second}, want: &store.Error{Class: store.Throttled, Message: "AWS asks for fewer calls", RetryAfter: 7 * time.Second}},
+		"Down":      {reason: "What passes is tried again.", fault: &emulator.Fault{Status: 503}, want: store.NewError(store.Unavailable, "AWS answers with status 503"), calls: 2},
+		"Region":    {reason: "STS is not active everywhere.", fault: &emulator.Fault{Code: "RegionDisabledException", Status: 403, Message: canary}, want: store.NewError(store.Denied, "STS is not active in this region; activate it, or correct spec.region")},
+		"Truncated": {reason: "Half an answer is none.", fault: &emulator.Fault{Body: emulator.BodyTruncated}, want: store.NewError(store.Unavailable, "the answer of AWS is cut off or damaged")},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			srv := start(t)
+			if tc.fault != nil {
+				srv.Inject(*tc.fault)
+			}
+			c := client(t, asking(tc.asks), srv.URL(), tc.opts...)
+			got, err := c.Generate(t.Context())
+			if diff := cmp.Diff(error(tc.want), err); diff != "" {
+				t.Errorf("%s\nGenerate(...): -want error, +got error:\n%s", tc.reason, diff)
+			}
+			if len(got.Values) > 0 {
+				t.Errorf("%s\nGenerate(...): an error comes without values, got %d", tc.reason, len(got.Values))
+			}
+			if want := max(1, tc.calls); srv.Calls("") != want {
+				t.Errorf("%s\nGenerate(...): %d calls, want %d", tc.reason, srv.Calls(""), want)
+			}
+			if diff := cmp.Diff(error(tc.want), c.Check(t.Context())); diff != "" {
+				t.Errorf("%s\nCheck(...): -want error, +got error:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// TestTooLong asks for more than a role allows, which the spec does not tell.
+func TestTooLong(t *testing.T) {
+	srv := start(t)
+	c := client(t, asking(v1alpha1.STSRequestParameters{SessionDuration: 10800}), srv.URL(), awstest.WithRole(roles+"deploy"))
+	_, err := c.Generate(t.Context())
+	want := store.NewError(store.Invalid, "spec.role: cannot assume role "+roles+"deploy: AWS rejects spec.requestParameters.sessionDuration, or another field of the request; a session of a role lasts at most as long as the role allows, and an hour if the caller is a role itself")
+	if diff := cmp.Diff(error(want), err); diff != "" {
+		t.Errorf("Generate(...): -want error, +got error:\n%s", diff)
+	}
+	if err := c.Check(t.Context()); err != nil {
+		t.Errorf("The role itself is good: Check(...): %s", err)
+	}
+}
+
+// operator lets a generator use the operator's own identity.
+type operator struct{ awstest.Secrets }
+
+func (operator) Ambient() error { return nil }
+
+// TestAmbientRole has the operator work as a role, to which AWS gives no session tokens.
+func TestAmbientRole(t *testing.T) {
+	srv := start(t)
+	out, err := sts.NewFromConfig(aws.Config{Region: "us-east-1", BaseEndpoint: aws.String(srv.URL()), Credentials: credentials.NewStaticCredentialsProvider("test", "test", "")}).
+		AssumeRole(t.Context(), &sts.AssumeRoleInput{RoleArn: aws.String(roles + "relay"), RoleSessionName: aws.String("operator")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("AWS_ACCESS_KEY_ID", *out.Credentials.AccessKeyId)
+	t.Setenv("AWS_SECRET_ACCESS_KEY", *out.Credentials.SecretAccessKey)
+	t.Setenv("AWS_SESSION_TOKEN", *out.Credentials.SessionToken)
+	connect := func(ctx context.Context, g *v1alpha1.STSSessionToken, _ store.Credentials) (store.Client, error) {
+		g.Spec.Auth = nil
+		return Connect(ctx, g, operator{})
+	}
+	c, err := awstest.Connect(t, &v1alpha1.STSSessionToken{}, connect, srv.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = c.(*Client).Generate(t.Context())
+	if diff := cmp.Diff(error(store.NewError(store.Denied, needsRole)), err); diff != "" {
+		t.Errorf("Generate(...): -want error, +got error:\n%s", diff)
+	}
+	if diff := cmp.Diff(error(store.NewError(store.Invalid, needsRole)), c.(*Client).Check(t.Context())); diff != "" {
+		t.Errorf("Check(...): -want error, +got error:\n%s", diff)
+	}
+
+	withRole := func(ctx context.Context, g *v1alpha1.STSSessionToken, creds store.Credentials) (store.Client, error) {
+		g.Spec.Role = roles + "deploy"
+		return connect(ctx, g, creds)
+	}
+	c, err = awstest.Connect(t, &v1alpha1.STSSessionToken{}, withRole, srv.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.(*Client).Generate(t.Context()); err != nil {
+		t.Errorf("The fix that the error names works: Generate(...): %s", err)
+	}
+	if err := c.(*Client).Check(t.Context()); err != nil {
+		t.Errorf("Check(...): %s", err)
+	}
+}
+
+// TestAnswers lets others answer than AWS.
+func TestAnswers(t *testing.T) {
+	key := store.NewError(store.Unavailable, "the answer of AWS lacks the access key; check spec.endpoint")
+	who := store.NewError(store.Unavailable, "the answer of AWS lacks the identity; check spec.endpoint")
+	const begin, end = "<GetSessionTokenResponse><GetSessionTokenResult>", "</GetSessionTokenResult></GetSessionTokenResponse>"
+	cases := map[string]struct {
+		reason, body string
+	}{
+		"Nothing":  {"No credentials are none.", begin + end},
+		"Empty":    {"Nor are empty ones.", begin + "<Credentials></Credentials>" + end},
+		"NoToken":  {"A temporary access key has a token.", begin + "<Credentials><AccessKeyId>a</AccessKeyId><SecretAccessKey>" + canary + "</SecretAccessKey><Expiration>2026-01-02T03:04:05Z</Expiration></Credentials>" + end},
+		"NoExpiry": {"And an end.", begin + "<Credentials><AccessKeyId>a</AccessKeyId><SecretAccessKey>" + canary + "</SecretAccessKey><SessionToken>t</SessionToken></Credentials>" + end},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				w.Header().Set("Content-Type", "text/xml")
+				body := tc.body
+				if err := r.ParseForm(); err == nil && r.Form.Get("Action") == "GetCallerIdentity" {
+					body = strings.ReplaceAll(begin+end, "GetSessionToken", "GetCallerIdentity")
+				}
+				_, _ = w.Write([]byte(body)) // The client may have gone.
+			}))
+			t.Cleanup(srv.Close)
+			c := client(t, &v1alpha1.STSSessionToken{}, srv.URL)
+			if _, err := c.Generate(t.Context()); !cmp.Equal(error(key), err) {
+				t.Errorf("%s\nGenerate(...): -want error, +got error:\n%s", tc.reason, cmp.Diff(error(key), err))
+			}
+			if diff := cmp.Diff(error(who), c.Check(t.Context())); diff != "" {
+				t.Errorf("Check(...): -want error, +got error:\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestConnectFails(t *testing.T) {
+	field := func(name, text string) error {
+		return store.NewError(store.Invalid, "spec.requestParameters.%s: %s", name, text)
+	}
+	const mine = "is the MFA device of a user, and goes neither with spec.additionalRoles nor with spec.auth.serviceAccountRef; remove it"
+	mfa := v1alpha1.STSRequestParameters{SerialNumber: device, TokenCode: "123456"}
+	lasting := func(seconds int32) v1alpha1.STSRequestParameters {
+		return v1alpha1.STSRequestParameters{SessionDuration: seconds}
+	}
+	chain := func(s *awstest.Store) { s.Role, s.AdditionalRoles = "r", []string{"a"} }
+	token := func(s *awstest.Store) {
+		s.Role, s.Auth = "r", &v1alpha1.AWSAuth{ServiceAccountRef: &common.ServiceAccountSelector{Name: "shop"}}
+	}
+	same := func(*awstest.Store) {}
+	cases := map[string]struct {
+		reason   string
+		asks     v1alpha1.STSRequestParameters
+		rotation common.Duration
+		change   awstest.Option
+		want     error
+	}{
+		"Temporary": {"AWS gives no session tokens to sessions.", v1alpha1.STSRequestParameters{}, "", func(s *awstest.Store) {
+			s.Auth.SecretRef.SessionTokenSecretRef = &common.SecretKeySelector{Name: "aws", Key: "token"}
+		}, store.NewError(store.Invalid, "spec.auth.secretRef.sessionTokenSecretRef: AWS gives session tokens to no temporary access key; set spec.role, or name the access key of a user")},
+		"Short":     {"A quarter of an hour is the least.", lasting(899), "", same, field("sessionDuration", "must be at least 900 seconds")},
+		"Negative":  {"Time does not run back.", lasting(-1), "", same, field("sessionDuration", "must be at least 900 seconds")},
+		"Long":      {"A day and a half is the most.", lasting(129601), "", same, field("sessionDuration", "must be at most 129600 seconds")},
+		"LongRole":  {"For a role half a day.", lasting(43201), "", awstest.WithRole("r"), field("sessionDuration", "must be at most 43200 seconds with spec.role")},
+		"LongChain": {"For a chain an hour.", lasting(3601), "", chain, field("sessionDuration", "must be at most 3600 seconds with spec.additionalRoles")},
+		"NoCode":    {"A device shows a code.", v1alpha1.STSRequestParameters{SerialNumber: device}, "", same, field("tokenCode", "must be set with serialNumber")},
+		"NoDevice":  {"A code is that of a device.", v1alpha1.STSRequestParameters{TokenCode: "123456"}, "", same, field("serialNumber", "must be set with tokenCode")},
+		"BadCode":   {"It has six digits.", v1alpha1.STSRequestParameters{SerialNumber: device, TokenCode: canary}, "", same, field("tokenCode", "must be the six digits that the MFA device shows")},
+		"MFAChain":  {"Roles have no devices.", mfa, "", chain, field("serialNumber", mine)},
+		"MFAToken":  {"Nor have ServiceAccounts.", mfa, "", token, field("serialNumber", mine)},
+		"Rotation":  {"What works once cannot rotate.", mfa, "1h", same, store.NewError(store.Invalid, "spec.rotationInterval: spec.requestParameters.tokenCode works once, so that a rotation would fail; remove rotationInterval")},
+		"Region":    {"STS is in a region.", v1alpha1.STSRequestParameters{}, "", func(s *awstest.Store) { s.Region = "" }, store.NewError(store.Invalid, "spec.region: must be set where spec.auth is, for example eu-central-1")},
+		"Roles":     {"Roles lead to a role.", v1alpha1.STSRequestParameters{}, "", func(s *awstest.Store) { s.AdditionalRoles = []string{"a"} }, store.NewError(store.Invalid, "spec.role: must be set where additionalRoles, externalID, sessionTags or transitiveTagKeys are")},
+		"Ambient":   {"The operator's identity is not everybody's.", v1alpha1.STSRequestParameters{}, "", func(s *awstest.Store) { s.Auth = nil }, store.NewError(store.Invalid, "spec.auth: auth is not set")},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			g := asking(tc.asks)
+			g.Spec.RotationInterval = tc.rotation
+			_, err := awstest.Connect(t, g, Connect, "https://sts.invalid", tc.change)
+			if diff := cmp.Diff(tc.want, err); diff != "" {
+				t.Errorf("%s\nConnect(...): -want error, +got error:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// TestCheck asks with the same credentials that access keys are made with, and opens no more sessions than
+// it has to.
+func TestCheck(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		opts   []awstest.Option
+		calls  map[string]int
+	}{
+		"User": {"It takes one call.", nil, map[string]int{"GetCallerIdentity": 2}},
+		"Role": {"A role is assumed once.", []awstest.Option{awstest.WithRole(roles + "deploy")}, map[string]int{"GetCallerIdentity": 2, "AssumeRole": 1}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			srv := start(t)
+			c := client(t, &v1alpha1.STSSessionToken{}, srv.URL(), tc.opts...)
+			for range 2 {
+				if err := c.Check(t.Context()); err != nil {
+					t.Errorf("%s\nCheck(...): %s", tc.reason, err)
+				}
+			}
+			if diff := cmp.Diff(tc.calls, srv.CallCounts()); diff != "" {
+				t.Errorf("%s\ncalls: -want, +got:\n%s", tc.reason, diff)
+			}
+			if err := c.Close(); err != nil {
+				t.Errorf("Close(): %s", err)
+			}
+		})
+	}
+}
+
+// TestDeadline gives up when the caller does.
+func TestDeadline(t *testing.T) {
+	for name, opts := range map[string][]awstest.Option{"User": nil, "Role": {awstest.WithRole(roles + "deploy")}} {
+		t.Run(name, func(t *testing.T) {
+			srv := start(t)
+			defer srv.Inject(emulator.Fault{Hang: true})()
+			c := client(t, &v1alpha1.STSSessionToken{}, srv.URL(), opts...)
+			ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+			defer cancel()
+			_, err := c.Generate(ctx)
+			if store.ClassOf(err) != store.Unavailable || !strings.HasSuffix(err.Error(), "AWS did not answer in time") {
+				t.Errorf("Generate(...): got %v", err)
+			}
+		})
+	}
+}
