@@ -1,6 +1,7 @@
 package operator_test
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -30,16 +31,34 @@ type genEnv struct {
 	gate  gate
 }
 
-// newGenEnv makes an environment with a FakeGenerator "gen" and a running operator.
+// newGenEnv makes an environment with a FakeGenerator "gen" and a running operator. What is revoked must be
+// in no Secret any more.
 func newGenEnv(t *testing.T, change ...func(*fakev1.FakeGenerator)) *genEnv {
 	t.Helper()
 	g := &genEnv{env: newIdleEnv(t)}
-	g.backend = g.server.Backend("gen", fake.Clock(func() time.Time { return time.Now().Add(time.Duration(g.ahead.Load())) }))
+	g.backend = g.server.Backend("gen",
+		fake.Clock(func() time.Time { return time.Now().Add(time.Duration(g.ahead.Load())) }),
+		fake.OnRevoke(g.checkRevoked))
 	g.config = rest.CopyConfig(config)
 	g.config.Wrap(g.gate.wrap)
 	g.create(g.generator("gen", change...))
 	g.startBy(&g.ahead)
 	return g
+}
+
+// checkRevoked fails the test if a Secret holds a credential that is being revoked.
+func (g *genEnv) checkRevoked(name string) {
+	var list corev1.SecretList
+	if err := api.List(context.Background(), &list, client.InNamespace(g.ns)); err != nil {
+		g.Errorf("list Secrets: %v", err)
+	}
+	for _, s := range list.Items {
+		for k, v := range s.Data {
+			if s.Type != part.Type && string(v) == name && s.DeletionTimestamp == nil {
+				g.Errorf("credential %q is revoked while Secret %s holds it under %q", name, s.Name, k)
+			}
+		}
+	}
 }
 
 func (g *genEnv) restart() {
@@ -169,15 +188,22 @@ func (g *genEnv) wantDelivered(name string) {
 type gate struct {
 	mu     sync.Mutex
 	refuse func(*http.Request) bool
+	// swallow has what is refused carried out, and only its answer lost.
+	swallow bool
 }
 
 func (g *gate) wrap(next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(r *http.Request) (*http.Response, error) {
 		g.mu.Lock()
-		refused := g.refuse != nil && g.refuse(r)
+		refused, swallow := g.refuse != nil && g.refuse(r), g.swallow
 		g.mu.Unlock()
 		if !refused {
 			return next.RoundTrip(r)
+		}
+		if swallow {
+			if resp, err := next.RoundTrip(r); err == nil {
+				_ = resp.Body.Close()
+			}
 		}
 		body := `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"InternalError","message":"injected","code":500}`
 		return &http.Response{

@@ -51,37 +51,41 @@ const (
 // time stands for never.
 func Decide(in Input) (a Action, why string, next time.Time) {
 	e := in.Entry
-	switch {
-	case e == nil && in.Suspended:
-		return Nothing, "", time.Time{}
-	case e == nil:
+	if e == nil {
+		if in.Suspended {
+			return Nothing, "", time.Time{}
+		}
 		return Make, First, time.Time{}
 	}
-	if !in.Suspended && !in.Fixed {
-		switch {
-		case in.Request != "" && in.Request != e.Request:
-			return Make, Requested, time.Time{}
-		case in.Rotates && in.Spec != e.Spec:
-			return Make, Changed, time.Time{}
-		}
+	replaces := !in.Suspended && !in.Fixed
+	rotates := in.Rotates && replaces
+	switch {
+	case replaces && in.Request != "" && in.Request != e.Request:
+		return Make, Requested, time.Time{}
+	case rotates && in.Spec != e.Spec:
+		return Make, Changed, time.Time{}
 	}
-	rotates := in.Rotates && !in.Suspended && !in.Fixed
 	if rotates && in.Held && in.Interval > 0 {
-		if due := e.Made.Add(early(in.Interval, in.Spread)); !in.Now.Before(due) {
+		if next = e.Made.Add(early(in.Interval, in.Spread)); !in.Now.Before(next) {
 			return Make, Elapsed, time.Time{}
-		} else {
-			next = due
 		}
 	}
 	if e.Expires.IsZero() {
 		return Nothing, "", next
 	}
-	due := e.renewal(in.Spread)
-	switch late := !in.Now.Before(due); {
-	case !late && (next.IsZero() || due.Before(next)):
-		return Nothing, "", due
-	case !late:
+	return in.expiring(rotates, next)
+}
+
+// expiring is Decide for values that expire. next is when they are to be looked at for another reason.
+func (in Input) expiring(rotates bool, next time.Time) (Action, string, time.Time) {
+	e := in.Entry
+	if due := e.renewal(in.Spread); in.Now.Before(due) {
+		if next.IsZero() || due.Before(next) {
+			next = due
+		}
 		return Nothing, "", next
+	}
+	switch {
 	case !e.Final && e.State != "" && in.Now.Before(e.Expires):
 		return Renew, "", next
 	case rotates:
@@ -90,13 +94,17 @@ func Decide(in Input) (a Action, why string, next time.Time) {
 	return Nothing, "", next
 }
 
+// shortest is the least time between two renewals. What makes credentials from one that is about to end makes
+// them ever shorter.
+const shortest = 10 * time.Second
+
 // renewal is when values that expire are renewed or replaced: when two thirds of their time have passed.
 func (e Entry) renewal(spread float64) time.Time {
 	since := e.Made
 	if !e.Renewed.IsZero() {
 		since = e.Renewed
 	}
-	return since.Add(early(e.Expires.Sub(since)*2/3, spread))
+	return since.Add(max(early(e.Expires.Sub(since)*2/3, spread), shortest))
 }
 
 // early returns d less up to a tenth.

@@ -51,7 +51,7 @@ func ID(ref v1alpha1.StoreRef) string { return hash(ref.Kind, ref.Name) }
 func hash(parts ...string) string {
 	h := sha256.New()
 	for _, p := range parts {
-		fmt.Fprintf(h, "%d:%s", len(p), p)
+		_, _ = fmt.Fprintf(h, "%d:%s", len(p), p) // A hash takes all.
 	}
 	return hex.EncodeToString(h.Sum(nil)[:8])
 }

@@ -64,6 +64,7 @@ func TestDecide(t *testing.T) {
 		"FinalNot":          {"If it may be.", Input{Entry: with(lease, func(e *Entry) { e.Final = true }), Spec: "s"}, want{}},
 		"Expired":           {"One that has expired is not renewed.", Input{Entry: with(lease, func(e *Entry) { e.Expires = noon }), Spec: "s", Rotates: true}, want{Make, Expiring, time.Time{}}},
 		"RenewedLately":     {"The time counts from the last renewal.", Input{Entry: with(lease, func(e *Entry) { e.Renewed = noon.Add(-time.Hour) }), Spec: "s"}, want{Next: noon.Add(3 * time.Hour)}},
+		"Short":             {"What lives for seconds is not renewed all the time.", Input{Entry: with(lease, func(e *Entry) { e.Renewed, e.Expires = noon.Add(-5*time.Second), noon.Add(time.Second) }), Spec: "s"}, want{Next: noon.Add(5 * time.Second)}},
 		"ElapsedBeforeThat": {"A rotation that is due goes before a renewal.", Input{Entry: &lease, Spec: "s", Rotates: true, Held: true, Interval: time.Hour}, want{Make, Elapsed, time.Time{}}},
 	}
 	for name, tc := range cases {

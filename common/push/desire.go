@@ -48,22 +48,14 @@ func NewPlan(spec *v1alpha1.PushSecretSpec) (*Plan, error) {
 		return nil, errors.Wrap(err, "spec.refreshInterval")
 	}
 	p := &Plan{Interval: interval, Texts: render.TextsOf(spec.Template), spec: spec}
-	switch s := spec.Selector; {
-	case s.GeneratorRef != nil && s.Secret != nil:
-		return nil, errors.New("spec.selector: set either secret or generatorRef")
-	case s.GeneratorRef != nil && (s.GeneratorRef.Kind == "" || s.GeneratorRef.Name == ""):
-		return nil, errors.New("spec.selector.generatorRef: set kind and name")
-	case s.GeneratorRef == nil && s.Secret == nil, s.Secret != nil && (s.Secret.Name == "") == (s.Secret.Selector == nil):
-		return nil, errors.New("spec.selector.secret: set either name or selector")
+	if err := checkSelector(spec.Selector); err != nil {
+		return nil, err
+	}
+	switch {
 	case len(spec.StoreRefs) == 0:
 		return nil, errors.New("spec.storeRefs: is empty; name a store")
 	case len(spec.Data)+len(spec.DataTo) == 0:
 		return nil, errors.New("spec: nothing to push; add an entry to data or dataTo")
-	}
-	if s := spec.Selector.Secret; s != nil {
-		if _, err := metav1.LabelSelectorAsSelector(s.Selector); err != nil {
-			return nil, errors.New("spec.selector.secret.selector: it is no label selector; correct its keys, operators and values")
-		}
 	}
 	for i, r := range spec.StoreRefs {
 		if r.Kind == "" || (r.Name == "") == (r.LabelSelector == nil) {
@@ -86,6 +78,23 @@ func NewPlan(spec *v1alpha1.PushSecretSpec) (*Plan, error) {
 		p.match = append(p.match, re)
 	}
 	return p, render.CheckTemplate(spec.Template)
+}
+
+func checkSelector(s v1alpha1.PushSelector) error {
+	switch {
+	case s.GeneratorRef != nil && s.Secret != nil:
+		return errors.New("spec.selector: set either secret or generatorRef")
+	case s.GeneratorRef != nil && (s.GeneratorRef.Kind == "" || s.GeneratorRef.Name == ""):
+		return errors.New("spec.selector.generatorRef: set kind and name")
+	case s.GeneratorRef != nil:
+		return nil
+	case s.Secret == nil, (s.Secret.Name == "") == (s.Secret.Selector == nil):
+		return errors.New("spec.selector.secret: set either name or selector")
+	}
+	if _, err := metav1.LabelSelectorAsSelector(s.Secret.Selector); err != nil {
+		return errors.New("spec.selector.secret.selector: it is no label selector; correct its keys, operators and values")
+	}
+	return nil
 }
 
 func checkData(d v1alpha1.PushData) error {

@@ -212,7 +212,7 @@ func (r *Reconciler) secretEvents() handler.EventHandler {
 		switch {
 		case ok && o.GetName() == r.nameOf(req):
 			r.enqueue(req)
-		case o.GetDeletionTimestamp() != nil && r.holds(o):
+		case o.GetDeletionTimestamp() != nil && r.bears(o):
 			r.enqueue(request{secretKind, client.ObjectKeyFromObject(o)})
 		}
 	}

@@ -19,8 +19,8 @@ import (
 // patience is how long a part is kept in a namespace that terminates for the sake of what is to be revoked.
 const patience = 5 * time.Minute
 
-// holds reports whether a Secret carries the finalizer of this module.
-func (r *Reconciler) holds(o client.Object) bool {
+// bears reports whether a Secret carries the finalizer of this module.
+func (r *Reconciler) bears(o client.Object) bool {
 	return controllerutil.ContainsFinalizer(o, part.Finalizer(r.opts.Module))
 }
 
@@ -37,7 +37,7 @@ func (p *pass) orphaned(ctx context.Context, m *metav1.PartialObjectMetadata) er
 			p.again(p.obj.fail("made "+id, "", "", p.now, err, p.opts.Random()))
 		}
 	}
-	if m == nil || m.DeletionTimestamp == nil || !p.Reconciler.holds(m) {
+	if m == nil || m.DeletionTimestamp == nil || !p.bears(m) {
 		p.forget(p.req)
 		return nil
 	}
@@ -65,7 +65,7 @@ func (p *pass) release(ctx context.Context) error {
 
 // finish revokes all that a part holds that is being deleted, and lets it go.
 func (p *pass) finish(ctx context.Context, live *corev1.Secret, rec part.Record) error {
-	if !p.Reconciler.holds(live) {
+	if !p.bears(live) {
 		return nil
 	}
 	for id := range rec.Entries {
@@ -121,7 +121,7 @@ func (p *pass) letGo(ctx context.Context, live *corev1.Secret) error {
 // replace has a part made anew that somebody has deleted while its values are in use. Those are revoked as
 // if they had been replaced: when the new ones have arrived.
 func (p *pass) replace(ctx context.Context, live *corev1.Secret, rec part.Record) error {
-	if !p.Reconciler.holds(live) {
+	if !p.bears(live) {
 		p.again(soon) // Somebody else's finalizer.
 		return nil
 	}

@@ -61,7 +61,7 @@ func (p *pass) keepsPrevious(g part.Generator) bool {
 func refTo(g part.Generator) v1alpha1.StoreRef { return v1alpha1.StoreRef{Kind: g.Kind, Name: g.Name} }
 
 // refused says why a generator may not be used now; nil if it may.
-func (p *pass) refused(ref v1alpha1.StoreRef, g store.GeneratorObject) error {
+func (p *pass) refused(g store.GeneratorObject) error {
 	if c := routing.Held(g); c != nil {
 		return store.NewError(store.Unavailable, "it is not ready: %s: %s", c.Reason, c.Message)
 	}

@@ -228,7 +228,7 @@ func (p *pass) step(ref v1alpha1.StoreRef, rec part.Record, held bool) (step, bo
 		}
 		return step{}, false
 	}
-	if err := p.refused(ref, g); err != nil {
+	if err := p.refused(g); err != nil {
 		p.fault(ref, err)
 		return step{}, false
 	}

@@ -32,6 +32,7 @@ type Backend struct {
 	renewals *int
 	serial   int // credentials ever issued
 	issued   map[string]*credential
+	onRevoke func(name string)
 
 	records []Record
 	changed chan struct{} // closed when a record comes in

@@ -21,6 +21,9 @@ func Clock(now func() time.Time) Option { return func(b *Backend) { b.now = now 
 // Finite makes credentials that can be renewed only so often.
 func Finite(renewals int) Option { return func(b *Backend) { b.renewals = &renewals } }
 
+// OnRevoke has f called with each credential that is about to be revoked.
+func OnRevoke(f func(name string)) Option { return func(b *Backend) { b.onRevoke = f } }
+
 // credential is one that the backend has issued.
 type credential struct {
 	ttl     time.Duration
@@ -149,6 +152,9 @@ func (l leasing) Renew(ctx context.Context, state string) (store.Generated, erro
 func (l leasing) Cleanup(ctx context.Context, state string) error {
 	if err := l.c.begin(ctx, Record{Call: CallCleanup, Refs: []store.Ref{{Key: state}}}); err != nil {
 		return err
+	}
+	if f := l.c.b.onRevoke; f != nil {
+		f(state)
 	}
 	l.c.b.revoke(state)
 	return nil

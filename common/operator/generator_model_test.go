@@ -1,0 +1,175 @@
+package operator_test
+
+import (
+	"fmt"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/store/fake"
+	fakev1 "github.com/direct-secrets/direct-secrets/common/store/fake/apis/v1alpha1"
+)
+
+const (
+	// generatorWorkers go through their sequences at the same time; each mostly waits.
+	generatorWorkers = 6
+	generatorSteps   = 12
+)
+
+// TestGeneratorModel does at random what rotates and what must not, with faults and restarts at any time. The
+// value must change with each rotation, once, and with nothing else; no credential is made in vain, none is
+// revoked while a Secret holds it, and none is left.
+func TestGeneratorModel(t *testing.T) {
+	var wg sync.WaitGroup
+	for i := range generatorWorkers {
+		wg.Go(func() {
+			t.Run(fmt.Sprintf("Worker%d", i), func(t *testing.T) {
+				g := newGenEnv(t, leased, func(o *fakev1.FakeGenerator) { o.Spec.TTL, o.Spec.RotationInterval = "1000h", "24h" })
+				count := 0
+				rapid.Check(t, func(rt *rapid.T) {
+					count++
+					(&generatorModel{genEnv: g, name: fmt.Sprintf("db-%d", count)}).sequence(rt)
+				})
+			})
+		})
+	}
+	wg.Wait()
+}
+
+// generatorModel is the life of one object.
+type generatorModel struct {
+	*genEnv
+	name string
+	user string
+	// rounds counts what was done, so that each is another.
+	rounds int
+	// lost is how many credentials may have been lost with an operator that ended before it could keep them.
+	lost int
+}
+
+func (m *generatorModel) sequence(rt *rapid.T) {
+	policy := rapid.SampledFrom([]spec{
+		func(*v1alpha1.ExternalSecret) {},
+		func(es *v1alpha1.ExternalSecret) { es.Spec.Target.CleanupPolicy = v1alpha1.CleanupNever },
+		func(es *v1alpha1.ExternalSecret) { es.Spec.Target.CreationPolicy = v1alpha1.CreateOrphan },
+		func(es *v1alpha1.ExternalSecret) { es.Spec.Target.CreationPolicy = v1alpha1.CreateCreateOrMerge },
+	}).Draw(rt, "policy")
+	target := m.generated(m.name, policy).Spec.Target
+	stays := target.CleanupPolicy != "" || target.CreationPolicy != ""
+	m.user = m.made(m.name, policy)
+	made := m.backend.Count(fake.CallGenerate)
+	for range generatorSteps {
+		fault := rapid.SampledFrom([]string{"", "", "target", "part", "target answers", "part answers", "status", "revocation"}).Draw(rt, "fault")
+		action := rapid.SampledFrom([]string{"request", "generator", "interval", "wipe", "label", "target", "again", "nothing"}).Draw(rt, "action")
+		restart := rapid.SampledFrom([]string{"", "", "after", "while"}).Draw(rt, "restart")
+		if action == "again" && !stays {
+			continue // The Secret would go with the object.
+		}
+		if action == "target" && target.CreationPolicy == v1alpha1.CreateOrphan {
+			continue // It comes back at the next refresh only.
+		}
+		rt.Logf("%s: fault %q, %s, restart %q", m.name, fault, action, restart)
+		m.wantDelivered(m.name)
+		open := m.fault(fault)
+		if restart == "while" {
+			m.stop()
+		}
+		rotates := m.act(action, policy)
+		switch restart {
+		case "while":
+			m.startBy(&m.ahead)
+		case "after":
+			m.restart()
+			m.lost++ // It may have ended between making and keeping.
+		}
+		if fault != "" && fault != "revocation" {
+			m.lost++ // What could not be kept may be gone with the operator.
+		}
+		open()
+		if rotates {
+			was := m.user
+			m.user = m.wantUser(m.name, action+" rotates", not(was))
+			made++
+		}
+		m.wantDelivered(m.name)
+		if got := m.wantUser(m.name, "there is a Secret", func(u string) bool { return u != "" }); got != m.user {
+			rt.Fatalf("after %s the Secret holds %q, want %q", action, got, m.user)
+		}
+		if n := m.backend.Count(fake.CallGenerate); n < made || n > made+m.lost {
+			rt.Fatalf("after %s: %d credentials were made, want %d and at most %d that were lost", action, n, made, m.lost)
+		}
+		made, m.lost = m.backend.Count(fake.CallGenerate), 0
+	}
+	m.end(rt)
+}
+
+// end deletes the object and its Secret, after which nothing may be left.
+func (m *generatorModel) end(rt *rapid.T) {
+	m.delete(m.get(m.name))
+	if s := m.secret(m.name); s != nil && len(s.OwnerReferences) == 0 {
+		m.delete(s)
+	}
+	m.wantNoParts()
+	for _, live := range m.backend.Live() {
+		if live == m.user {
+			rt.Fatalf("credential %q is left", live)
+		}
+	}
+}
+
+// fault refuses something until the function returned is called.
+func (m *generatorModel) fault(kind string) (open func()) {
+	m.gate.mu.Lock()
+	m.gate.swallow = kind == "target answers" || kind == "part answers"
+	m.gate.mu.Unlock()
+	switch kind {
+	case "target", "target answers":
+		return m.gate.close(writesOf(false))
+	case "part", "part answers":
+		return m.gate.close(writesOf(true))
+	case "status":
+		return m.gate.close(func(r *http.Request) bool {
+			return r.Method == http.MethodPatch && r.URL.Path[len(r.URL.Path)-7:] == "/status"
+		})
+	case "revocation":
+		m.backend.Inject(fake.Fault{Call: fake.CallCleanup, Times: 2, Err: errUnavailable})
+	}
+	return func() {}
+}
+
+// act does one thing, and reports whether it rotates.
+func (m *generatorModel) act(action string, policy spec) bool {
+	m.rounds++
+	round := fmt.Sprintf("%s-%d", m.name, m.rounds)
+	switch action {
+	case "request":
+		update(m.env, m.get(m.name), request(round))
+		return true
+	case "generator":
+		update(m.env, m.generator("gen"), func(o *fakev1.FakeGenerator) { o.Spec.Prefix = round + "-" })
+		return true
+	case "interval":
+		m.pass(25 * time.Hour)
+		return true
+	case "wipe":
+		m.patchStatus(m.name, `{"status":null}`)
+	case "label":
+		update(m.env, m.get(m.name), func(es *v1alpha1.ExternalSecret) { es.Labels = map[string]string{"round": round} })
+	case "target":
+		m.delete(m.secret(m.name))
+	case "again":
+		m.delete(m.get(m.name))
+		m.eventually(func() string {
+			if n := len(m.parts()[0].OwnerReferences); n > 1 {
+				return "the collector has not seen yet that the object is gone"
+			}
+			return ""
+		})
+		m.create(m.generated(m.name, policy))
+	}
+	return false
+}
