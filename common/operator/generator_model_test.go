@@ -1,39 +1,47 @@
 package operator_test
 
 import (
+	"flag"
 	"fmt"
+	"math/rand/v2"
 	"net/http"
 	"sync"
 	"testing"
 	"time"
-
-	"pgregory.net/rapid"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/store/fake"
 	fakev1 "github.com/direct-secrets/direct-secrets/common/store/fake/apis/v1alpha1"
 )
 
+// generatorSeed begins the sequences: what one change passes is what the next is held against.
+var generatorSeed = flag.Uint64("generator.seed", 20261121, "seed of TestGeneratorModel; 0 takes any")
+
 const (
 	// generatorWorkers go through their sequences at the same time; each mostly waits.
 	generatorWorkers = 6
-	generatorSteps   = 12
+	// generatorSequences is how many each worker goes through, generatorSteps how many steps each has.
+	generatorSequences, generatorSteps = 3, 12
 )
 
 // TestGeneratorModel does at random what rotates and what must not, with faults and restarts at any time. The
 // value must change with each rotation, once, and with nothing else; no credential is made in vain, none is
 // revoked while a Secret holds it, and none is left.
 func TestGeneratorModel(t *testing.T) {
+	seed := *generatorSeed
+	if seed == 0 {
+		seed = rand.Uint64()
+	}
 	var wg sync.WaitGroup
 	for i := range generatorWorkers {
 		wg.Go(func() {
 			t.Run(fmt.Sprintf("Worker%d", i), func(t *testing.T) {
 				g := newGenEnv(t, leased, func(o *fakev1.FakeGenerator) { o.Spec.TTL, o.Spec.RotationInterval = "1000h", "24h" })
-				count := 0
-				rapid.Check(t, func(rt *rapid.T) {
-					count++
-					(&generatorModel{genEnv: g, name: fmt.Sprintf("db-%d", count)}).sequence(rt)
-				})
+				for n := range generatorSequences {
+					m := &generatorModel{genEnv: g, name: fmt.Sprintf("db-%d", n), random: rand.New(rand.NewPCG(seed, uint64(i*generatorSequences+n)))}
+					t.Logf("seed %d, worker %d, sequence %d", seed, i, n)
+					m.sequence()
+				}
 			})
 		})
 	}
@@ -43,36 +51,38 @@ func TestGeneratorModel(t *testing.T) {
 // generatorModel is the life of one object.
 type generatorModel struct {
 	*genEnv
-	name string
-	user string
+	random *rand.Rand
+	name   string
+	user   string
 	// rounds counts what was done, so that each is another.
 	rounds int
 	// lost is how many credentials may have been lost with an operator that ended before it could keep them.
 	lost int
 }
 
-func (m *generatorModel) sequence(rt *rapid.T) {
-	policy := rapid.SampledFrom([]spec{
+func (m *generatorModel) sequence() {
+	policy := pick(m.random,
+
 		func(*v1alpha1.ExternalSecret) {},
 		func(es *v1alpha1.ExternalSecret) { es.Spec.Target.CleanupPolicy = v1alpha1.CleanupNever },
 		func(es *v1alpha1.ExternalSecret) { es.Spec.Target.CreationPolicy = v1alpha1.CreateOrphan },
 		func(es *v1alpha1.ExternalSecret) { es.Spec.Target.CreationPolicy = v1alpha1.CreateCreateOrMerge },
-	}).Draw(rt, "policy")
+	)
 	target := m.generated(m.name, policy).Spec.Target
 	stays := target.CleanupPolicy != "" || target.CreationPolicy != ""
 	m.user = m.made(m.name, policy)
 	made := m.backend.Count(fake.CallGenerate)
 	for range generatorSteps {
-		fault := rapid.SampledFrom([]string{"", "", "target", "part", "target answers", "part answers", "status", "revocation"}).Draw(rt, "fault")
-		action := rapid.SampledFrom([]string{"request", "generator", "interval", "wipe", "label", "target", "again", "nothing"}).Draw(rt, "action")
-		restart := rapid.SampledFrom([]string{"", "", "after", "while"}).Draw(rt, "restart")
+		fault := pick(m.random, "", "", "target", "part", "target answers", "part answers", "status", "revocation")
+		action := pick(m.random, "request", "generator", "interval", "wipe", "label", "target", "again", "nothing")
+		restart := pick(m.random, "", "", "after", "while")
 		if action == "again" && !stays {
 			continue // The Secret would go with the object.
 		}
 		if action == "target" && target.CreationPolicy == v1alpha1.CreateOrphan {
 			continue // It comes back at the next refresh only.
 		}
-		rt.Logf("%s: fault %q, %s, restart %q", m.name, fault, action, restart)
+		m.Logf("%s: fault %q, %s, restart %q", m.name, fault, action, restart)
 		m.wantDelivered(m.name)
 		open := m.fault(fault)
 		if restart == "while" {
@@ -97,18 +107,20 @@ func (m *generatorModel) sequence(rt *rapid.T) {
 		}
 		m.wantDelivered(m.name)
 		if got := m.wantUser(m.name, "there is a Secret", func(u string) bool { return u != "" }); got != m.user {
-			rt.Fatalf("after %s the Secret holds %q, want %q", action, got, m.user)
+			m.Fatalf("after %s the Secret holds %q, want %q", action, got, m.user)
 		}
 		if n := m.backend.Count(fake.CallGenerate); n < made || n > made+m.lost {
-			rt.Fatalf("after %s: %d credentials were made, want %d and at most %d that were lost", action, n, made, m.lost)
+			m.Fatalf("after %s: %d credentials were made, want %d and at most %d that were lost", action, n, made, m.lost)
 		}
 		made, m.lost = m.backend.Count(fake.CallGenerate), 0
 	}
-	m.end(rt)
+	m.end()
 }
 
+func pick[T any](random *rand.Rand, from ...T) T { return from[random.IntN(len(from))] }
+
 // end deletes the object and its Secret, after which nothing may be left.
-func (m *generatorModel) end(rt *rapid.T) {
+func (m *generatorModel) end() {
 	m.delete(m.get(m.name))
 	if s := m.secret(m.name); s != nil && len(s.OwnerReferences) == 0 {
 		m.delete(s)
@@ -116,7 +128,7 @@ func (m *generatorModel) end(rt *rapid.T) {
 	m.wantNoParts()
 	for _, live := range m.backend.Live() {
 		if live == m.user {
-			rt.Fatalf("credential %q is left", live)
+			m.Fatalf("credential %q is left", live)
 		}
 	}
 }

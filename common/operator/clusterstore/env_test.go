@@ -3,6 +3,7 @@ package clusterstore_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -59,7 +60,7 @@ func run(cfg *rest.Config) {
 			f.MetricsAddress, f.ProbeAddress, f.LeaderElect, f.LogFormat = "0", "0", false, "text"
 		}),
 	}
-	for _, k := range server.Kinds() {
+	for _, k := range slices.Concat(server.Kinds(), server.GeneratorKinds()) {
 		opts = append(opts, operator.WithStore(k))
 	}
 	if err := operator.New("provider-fake", fakev1.Group, opts...).Run(context.Background()); err != nil {
