@@ -22,9 +22,9 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/store"
 )
 
-// workers is the number of stores that are validated at once. A check that hangs holds one until
-// its deadline, so there are many.
-const workers = 64
+// workers is the number of stores of a Kind that are validated at once. A check that hangs holds one until its
+// deadline; each costs memory, and there are as many for every Kind.
+const workers = 16
 
 // Options of the loop.
 type Options struct {

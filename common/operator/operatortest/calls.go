@@ -5,8 +5,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/controlplane"
@@ -35,10 +33,7 @@ func (s *Suite) Calls(t *testing.T, namespace string, o store.Object, keys []str
 	for round := 1; round <= 3; round++ {
 		for _, es := range objects {
 			if round > 1 {
-				patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, v1alpha1.RefreshRequestAnnotation, request(round))
-				if err := s.API.Patch(t.Context(), es, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
-					t.Fatal(err)
-				}
+				s.Refresh(t, es, request(round))
 			}
 		}
 		for i, es := range objects {

@@ -209,14 +209,23 @@ func ExternalSecret(namespace, name, kind, store, key string, properties ...stri
 	return es
 }
 
-// over returns an ExternalSecret over a store.
+// over returns an ExternalSecret over a store; one that takes all if that is a generator.
 func (s *Suite) over(t testing.TB, o store.Object, namespace, name, key string, properties ...string) *v1alpha1.ExternalSecret {
+	t.Helper()
+	if _, ok := o.(store.GeneratorObject); ok {
+		return Generated(namespace, name, s.Kind(t, o), o.GetName())
+	}
+	return ExternalSecret(namespace, name, s.Kind(t, o), o.GetName(), key, properties...)
+}
+
+// Kind returns the Kind of an object.
+func (s *Suite) Kind(t testing.TB, o client.Object) string {
 	t.Helper()
 	gvk, err := s.API.GroupVersionKindFor(o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return ExternalSecret(namespace, name, gvk.Kind, o.GetName(), key, properties...)
+	return gvk.Kind
 }
 
 // Accepts checks that the API server takes an object, or where want is not empty, that it refuses it
