@@ -190,13 +190,16 @@ type gate struct {
 	refuse func(*http.Request) bool
 	// swallow has what is refused carried out, and only its answer lost.
 	swallow bool
+	// hits counts what was refused.
+	hits atomic.Int32
 }
 
 func (g *gate) wrap(next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(r *http.Request) (*http.Response, error) {
 		g.mu.Lock()
-		refused, swallow := g.refuse != nil && g.refuse(r), g.swallow
+		refuse, swallow := g.refuse, g.swallow
 		g.mu.Unlock()
+		refused := refuse != nil && refuse(r)
 		if !refused {
 			return next.RoundTrip(r)
 		}
@@ -214,11 +217,27 @@ func (g *gate) wrap(next http.RoundTripper) http.RoundTripper {
 	})
 }
 
+// lose has what f says carried out, and its answer lost, until the function returned is called.
+func (g *gate) lose(f func(*http.Request) bool) (open func()) {
+	open = g.close(f)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.swallow = true
+	return open
+}
+
 // close refuses what f says, until the function returned is called.
 func (g *gate) close(f func(*http.Request) bool) (open func()) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.refuse = f
+	g.hits.Store(0)
+	g.refuse, g.swallow = func(r *http.Request) bool {
+		hit := f(r)
+		if hit {
+			g.hits.Add(1)
+		}
+		return hit
+	}, false
 	return func() {
 		g.mu.Lock()
 		defer g.mu.Unlock()

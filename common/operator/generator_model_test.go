@@ -99,6 +99,14 @@ func (m *generatorModel) sequence() {
 		if fault != "" && fault != "revocation" {
 			m.lost++ // What could not be kept may be gone with the operator.
 		}
+		if rotates && fault != "" && fault != "revocation" {
+			m.eventually(func() string {
+				if m.gate.hits.Load() == 0 {
+					return "the fault was not hit"
+				}
+				return ""
+			})
+		}
 		open()
 		if rotates {
 			was := m.user
@@ -135,14 +143,15 @@ func (m *generatorModel) end() {
 
 // fault refuses something until the function returned is called.
 func (m *generatorModel) fault(kind string) (open func()) {
-	m.gate.mu.Lock()
-	m.gate.swallow = kind == "target answers" || kind == "part answers"
-	m.gate.mu.Unlock()
 	switch kind {
-	case "target", "target answers":
+	case "target":
 		return m.gate.close(writesOf(false))
-	case "part", "part answers":
+	case "target answers":
+		return m.gate.lose(writesOf(false))
+	case "part":
 		return m.gate.close(writesOf(true))
+	case "part answers":
+		return m.gate.lose(writesOf(true))
 	case "status":
 		return m.gate.close(func(r *http.Request) bool {
 			return r.Method == http.MethodPatch && r.URL.Path[len(r.URL.Path)-7:] == "/status"

@@ -168,7 +168,7 @@ func (o *Operator) manager() (manager.Manager, error) {
 			return nil, errors.Wrap(err, "cannot register types")
 		}
 	}
-	transform, err := externalsecret.Transform(scheme, o.kinds)
+	transform, err := externalsecret.Transform(scheme, o.kinds, o.group)
 	if err != nil {
 		return nil, err
 	}

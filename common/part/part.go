@@ -157,10 +157,34 @@ func Of(annotations map[string]string) (Record, bool) {
 	return r, true
 }
 
-// Encode returns the text of the annotation.
-func (r Record) Encode() (string, error) {
+// recordKey is where the data of a part hold its Record, too. The annotation is what caches show; if somebody
+// edits it, nothing is lost.
+const recordKey = "record"
+
+// RecordOf reads the Record of a part that was read with its data.
+func RecordOf(s *corev1.Secret) Record {
+	var r Record
+	if err := json.Unmarshal(s.Data[recordKey], &r); err == nil && r.Name != "" {
+		return r
+	}
+	r, _ = Of(s.Annotations)
+	return r
+}
+
+// Put writes the Record into a part.
+func (r Record) Put(s *corev1.Secret) error {
 	raw, err := json.Marshal(r)
-	return string(raw), errors.Wrap(err, "cannot encode the record of a part")
+	if err != nil {
+		return errors.Wrap(err, "cannot encode the record of a part")
+	}
+	if s.Annotations == nil {
+		s.Annotations = map[string]string{}
+	}
+	if s.Data == nil {
+		s.Data = map[string][]byte{}
+	}
+	s.Annotations[v1alpha1.PartAnnotation], s.Data[recordKey] = string(raw), raw
+	return nil
 }
 
 // Encode returns what is kept in the data of the part.
@@ -202,6 +226,16 @@ func (r *Record) Retire(id string) {
 		r.Retired = append(r.Retired, Retired{Generator: e.Generator, Version: e.Version, State: e.State, Expires: e.Expires})
 	}
 	delete(r.Entries, id)
+}
+
+// Has reports whether the part has, or had, the values of a version.
+func (r Record) Has(version string) bool {
+	for _, e := range r.Entries {
+		if e.Version == version || e.Previous == version {
+			return true
+		}
+	}
+	return slices.ContainsFunc(r.Retired, func(c Retired) bool { return c.Version == version })
 }
 
 // Kept reports whether a retired credential is kept beside the present one of its generator.

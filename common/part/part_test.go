@@ -185,15 +185,15 @@ func TestAnswerRefuses(t *testing.T) {
 	ref := v1alpha1.StoreRef{Kind: "Password", Name: "pw"}
 	good := func() *corev1.Secret {
 		rec := Record{Kind: "ExternalSecret", Name: "db", UID: "u", Entries: map[string]Entry{ID(ref): {Version: "v"}}}
-		text, err := rec.Encode()
-		if err != nil {
-			t.Fatal(err)
-		}
 		raw, err := Values{Current: map[string][]byte{"k": []byte("v")}}.Encode()
 		if err != nil {
 			t.Fatal(err)
 		}
-		return &corev1.Secret{Type: Type, ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{v1alpha1.PartAnnotation: text}}, Data: map[string][]byte{ID(ref): raw}}
+		s := &corev1.Secret{Type: Type, Data: map[string][]byte{ID(ref): raw}}
+		if err := rec.Put(s); err != nil {
+			t.Fatal(err)
+		}
+		return s
 	}
 	if _, ok := Answer(good(), ref); !ok {
 		t.Fatal("Answer() refuses a good part")

@@ -52,7 +52,7 @@ func (p *pass) regard() error {
 	for _, ref := range refs {
 		version := ""
 		for _, rec := range records {
-			if rec.Serves(p.es.UID, ref, p.es.Annotations[v1alpha1.RefreshRequestAnnotation]) {
+			if p.serves(rec, ref) {
 				version = rec.Entries[part.ID(ref)].Version
 			}
 		}
@@ -60,6 +60,16 @@ func (p *pass) regard() error {
 		p.generated.versions = append(p.generated.versions, version)
 	}
 	return nil
+}
+
+// serves reports whether a part has what the object wants of a generator now. What is immutable keeps its values,
+// whatever is asked for.
+func (p *pass) serves(rec part.Record, ref v1alpha1.StoreRef) bool {
+	request := p.es.Annotations[v1alpha1.RefreshRequestAnnotation]
+	if p.es.Spec.Target.Immutable {
+		request = ""
+	}
+	return rec.Serves(p.es.UID, ref, request)
 }
 
 // pending is what there is to say while generated values are missing; nil if there is nothing wrong.
@@ -80,6 +90,9 @@ func (p *pass) withParts(ctx context.Context, values render.Values) (render.Valu
 	}
 	found := map[v1alpha1.StoreRef]store.Answer{}
 	for _, s := range p.es.Status.Parts {
+		if s.Name == "" {
+			continue
+		}
 		live := &corev1.Secret{}
 		err := p.client.Get(ctx, types.NamespacedName{Namespace: p.es.Namespace, Name: s.Name}, live)
 		if err != nil && !kerrors.IsNotFound(err) {
@@ -90,7 +103,7 @@ func (p *pass) withParts(ctx context.Context, values render.Values) (render.Valu
 			continue
 		}
 		for _, ref := range refs {
-			if a, ok := part.Answer(live, ref); ok && rec.Serves(p.es.UID, ref, p.es.Annotations[v1alpha1.RefreshRequestAnnotation]) {
+			if a, ok := part.Answer(live, ref); ok && p.serves(rec, ref) {
 				found[ref] = a
 			}
 		}

@@ -1,6 +1,9 @@
 package externalsecret
 
 import (
+	"slices"
+	"strings"
+
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -13,11 +16,15 @@ import (
 )
 
 // routes knows which stores an ExternalSecret refers to.
-type routes struct{ *routing.Routes }
+type routes struct {
+	*routing.Routes
+	// module is the API group of the module.
+	module string
+}
 
-func newRoutes(reader client.Reader, scheme *runtime.Scheme, kinds []store.Kind) (*routes, error) {
+func newRoutes(reader client.Reader, scheme *runtime.Scheme, kinds []store.Kind, module string) (*routes, error) {
 	r, err := routing.New(reader, scheme, kinds)
-	return &routes{r}, err
+	return &routes{r, module}, err
 }
 
 // claims reports whether this module is the one that reconciles an object.
@@ -66,10 +73,18 @@ func (r *routes) eachStore(es *v1alpha1.ExternalSecret, f func(routing.Route, *v
 	}
 }
 
+// contributes reports whether this module keeps a part for an object.
+func (r *routes) contributes(es *v1alpha1.ExternalSecret) bool {
+	return slices.ContainsFunc(es.Status.Parts, func(s v1alpha1.PartStatus) bool {
+		group, _, _ := strings.Cut(s.Module, "/")
+		return group == r.module
+	})
+}
+
 // Transform returns the transform of the informer: an object of another module keeps only what
 // routing needs.
-func Transform(scheme *runtime.Scheme, kinds []store.Kind) (func(any) (any, error), error) {
-	r, err := newRoutes(nil, scheme, kinds)
+func Transform(scheme *runtime.Scheme, kinds []store.Kind, module string) (func(any) (any, error), error) {
+	r, err := newRoutes(nil, scheme, kinds, module)
 	if err != nil {
 		return nil, errors.Wrap(err, "cannot route store Kinds")
 	}
@@ -82,7 +97,7 @@ func (r *routes) reduce(obj any) (any, error) {
 		return obj, nil
 	}
 	es.ManagedFields = nil
-	if r.claims(es) {
+	if r.claims(es) || r.contributes(es) {
 		return es, nil
 	}
 	small := &v1alpha1.ExternalSecret{ObjectMeta: metav1.ObjectMeta{

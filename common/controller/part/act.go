@@ -20,8 +20,8 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/target"
 )
 
-// soon is when a pass is repeated under which the world has moved on.
-const soon = 50 * time.Millisecond
+// firstMiss is when a pass is repeated under which the world has moved on.
+const firstMiss = 50 * time.Millisecond
 
 // keeping is what failed when a part could not be written.
 const keeping = "part"
@@ -43,7 +43,9 @@ func (p *pass) act(ctx context.Context) error {
 	}
 	var rec part.Record
 	if live != nil {
-		rec, _ = part.Of(live.Annotations)
+		rec = part.RecordOf(live)
+		p.obj.settle(rec)
+		p.obj.kept = live.ResourceVersion
 	}
 	switch {
 	case live == nil:
@@ -52,24 +54,27 @@ func (p *pass) act(ctx context.Context) error {
 		p.again(lastBackoff)
 		return p.tell(ctx, nil, false)
 	case live.DeletionTimestamp != nil && rec.UID != p.user.GetUID():
-		p.again(soon)
+		p.soon()
 		return p.finish(ctx, live, rec) // It is that of an object before this one.
 	case live.DeletionTimestamp != nil:
 		return p.replace(ctx, live, rec)
 	}
+	d := p.draft(rec, live)
 	p.message, p.wait = "", 0
-	t := p.plan(rec, live)
+	t := p.plan(d.rec, live)
 	if moved, err := p.fence(ctx, t, rec); moved || err != nil {
-		p.again(soon)
+		p.soon()
 		return err
 	}
-	d := p.draft(rec, live)
 	p.drop(t, d)
 	for _, id := range slices.Sorted(maps.Keys(t.values)) {
 		p.value(ctx, id, t.values[id], d)
 	}
 	p.revoke(ctx, t, d)
 	p.discard(ctx, t)
+	// What was made is kept also while the operator ends.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.opts.CallTimeout)
+	defer cancel()
 	return p.keep(ctx, live, d)
 }
 
@@ -135,10 +140,16 @@ func (p *pass) draft(rec part.Record, live *corev1.Secret) *draft {
 		d.rec.Entries = map[string]part.Entry{}
 	}
 	d.rec.Retired = slices.Clone(rec.Retired)
-	d.rec.Kind, d.rec.Name, d.rec.UID, d.rec.Class = p.req.kind, p.req.Name, p.user.GetUID(), p.opts.ControllerClass
 	if live != nil {
 		maps.Copy(d.data, live.Data)
 	}
+	for id := range rec.Entries {
+		if _, ok := part.Decode(d.data, id); !ok {
+			d.rec.Retire(id) // Somebody has taken the values away.
+			delete(d.data, id)
+		}
+	}
+	d.rec.Kind, d.rec.Name, d.rec.UID, d.rec.Class = p.req.kind, p.req.Name, p.user.GetUID(), p.opts.ControllerClass
 	p.obj.mu.Lock()
 	defer p.obj.mu.Unlock()
 	d.rec.Retired = append(d.rec.Retired, p.obj.carried...)
@@ -198,7 +209,7 @@ func (p *pass) renew(ctx context.Context, s step, e *part.Entry) error {
 	})
 	if errors.Is(err, store.ErrNotRenewable) || store.IsNotFound(err) {
 		e.Final = true
-		p.again(soon)
+		p.soon()
 		return nil
 	}
 	if err == nil {
@@ -214,7 +225,7 @@ func (p *pass) renewed(ctx context.Context, id string, s step, d *draft) (part.E
 		return part.Entry{}, err
 	}
 	e := part.Entry{
-		Generator: m.generator, Version: part.NewVersion(), Spec: m.spec, Request: p.user.facts.request,
+		Generator: m.generator, Version: m.version, Spec: m.spec, Request: p.user.facts.request,
 		Made: m.at, Expires: m.Expires, State: m.State, Clean: m.State != "" && m.cleans,
 	}
 	v := part.Values{Current: m.Values}
@@ -235,7 +246,7 @@ func (p *pass) make(ctx context.Context, id string, s step) (made, error) {
 	p.obj.mu.Lock()
 	m, ok := p.obj.made[id]
 	p.obj.mu.Unlock()
-	if ok && m.spec == s.spec && !expired(m.Expires, p.now.Add(p.now.Sub(m.at))) {
+	if ok && m.spec == s.spec && part.CheckValues(m.Values) == nil && !expired(m.Expires, p.now.Add(p.now.Sub(m.at))) {
 		return m, nil
 	}
 	if ok {
@@ -243,7 +254,7 @@ func (p *pass) make(ctx context.Context, id string, s step) (made, error) {
 			return made{}, err
 		}
 	}
-	m = made{generator: generatorOf(s.ref), spec: s.spec, at: p.now}
+	m = made{generator: generatorOf(s.ref), version: part.NewVersion(), spec: s.spec, at: p.now}
 	err := p.call(ctx, s.ref, func(ctx context.Context, kind string, g store.Generator) (err error) {
 		_, m.cleans = g.(store.Cleaner)
 		m.Generated, err = store.Generate(ctx, kind, g)
@@ -283,9 +294,19 @@ func (p *pass) discard(ctx context.Context, t todo) {
 		if _, wanted := t.values[id]; wanted || p.obj.wait(id, m.spec, p.user.facts.request, p.now) > 0 {
 			continue
 		}
-		if err := p.abandon(ctx, id, m); err != nil {
-			p.again(p.obj.fail("made "+id, "", "", p.now, err, p.opts.Random()))
-		}
+		p.tryAbandon(ctx, id, m)
+	}
+}
+
+// tryAbandon is abandon that is tried again.
+func (p *pass) tryAbandon(ctx context.Context, id string, m made) {
+	what := "made " + id
+	if wait := p.obj.wait(what, "", "", p.now); wait > 0 {
+		p.again(wait)
+		return
+	}
+	if err := p.abandon(ctx, id, m); err != nil {
+		p.again(p.obj.fail(what, "", "", p.now, err, p.opts.Random()))
 	}
 }
 
@@ -297,7 +318,12 @@ func (p *pass) revoke(ctx context.Context, t todo, d *draft) {
 			continue
 		}
 		if c.Release.IsZero() && !expired(c.Expires, p.now) {
-			if linger := p.linger(ctx, c.Generator); linger > 0 {
+			linger, err := p.linger(ctx, c.Generator)
+			if err != nil {
+				p.again(p.obj.fail("retired "+c.Version, "", "", p.now, err, p.opts.Random()))
+				continue
+			}
+			if linger > 0 {
 				d.rec.Retired[i].Release = p.now.Add(linger)
 				p.again(linger)
 				continue
@@ -364,6 +390,7 @@ func (p *pass) keep(ctx context.Context, live *corev1.Secret, d *draft) error {
 		return p.unkept(ctx, err)
 	}
 	p.obj.succeed(keeping)
+	p.obj.misses, p.obj.kept = 0, next.ResourceVersion
 	p.obj.mu.Lock()
 	for _, id := range d.used {
 		delete(p.obj.made, id)
@@ -379,26 +406,23 @@ func (p *pass) keep(ctx context.Context, live *corev1.Secret, d *draft) error {
 
 // fill brings a part to what a draft says.
 func (p *pass) fill(ctx context.Context, s *corev1.Secret, d *draft) error {
-	text, err := d.rec.Encode()
-	if err != nil {
+	s.Data = d.data
+	if err := d.rec.Put(s); err != nil {
 		return err
 	}
-	s.Data = d.data
-	metav1.SetMetaDataAnnotation(&s.ObjectMeta, v1alpha1.PartAnnotation, text)
 	metav1.SetMetaDataLabel(&s.ObjectMeta, target.ManagedLabel(p.opts.Module), "true")
 	owners := []metav1.OwnerReference{p.ownerOf()}
 	to, err := p.targetOwner(ctx)
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case to != nil:
-		owners = append(owners, *to)
-	default: // As long as the object is not in step, the Secret that there was keeps it.
-		for _, o := range s.OwnerReferences {
-			if o.Kind == secretKind {
-				owners = append(owners, o)
-			}
+	}
+	for _, o := range s.OwnerReferences {
+		if o.Kind == secretKind && (to == nil || o.UID != to.UID) {
+			owners = append(owners, o)
 		}
+	}
+	if to != nil {
+		owners = append(owners, *to)
 	}
 	s.OwnerReferences = owners
 	if d.rec.Cleans() {
@@ -415,7 +439,7 @@ func (p *pass) unkept(ctx context.Context, err error) error {
 	case kerrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 		return nil
 	case kerrors.IsConflict(err), kerrors.IsAlreadyExists(err), kerrors.IsNotFound(err):
-		p.again(soon)
+		p.soon()
 		return nil
 	case kerrors.IsForbidden(err), kerrors.IsInvalid(err), kerrors.IsRequestEntityTooLargeError(err):
 		p.again(p.obj.fail(keeping, "", "", p.now, err, p.opts.Random()))

@@ -204,32 +204,31 @@ func (r *Reconciler) objectEvents() handler.EventHandler {
 	}
 }
 
-// secretEvents follows parts, and targets that come anew: they own their part.
+// secretEvents follows parts, and the Secrets that were made from them: these own their part, and hold it.
 func (r *Reconciler) secretEvents() handler.EventHandler {
 	onPart := func(o client.Object) {
 		rec, ok := part.Of(o.GetAnnotations())
 		req := request{rec.Kind, types.NamespacedName{Namespace: o.GetNamespace(), Name: rec.Name}}
 		switch {
-		case ok && o.GetName() == r.nameOf(req):
+		case ok && (rec.Kind == externalSecretKind || rec.Kind == pushSecretKind) && o.GetName() == r.nameOf(req):
 			r.enqueue(req)
 		case o.GetDeletionTimestamp() != nil && r.bears(o):
 			r.enqueue(request{secretKind, client.ObjectKeyFromObject(o)})
 		}
 	}
-	return handler.Funcs{
-		CreateFunc: func(ctx context.Context, e event.CreateEvent, _ requests) {
-			onPart(e.Object)
-			for name := range target.Marks(e.Object.GetAnnotations()) {
-				es := &v1alpha1.ExternalSecret{}
-				if r.cache.Get(ctx, types.NamespacedName{Namespace: e.Object.GetNamespace(), Name: name}, es) == nil {
-					if u := r.userOf(es); len(u.generators) > 0 {
-						r.enqueue(u.request())
-					}
-				}
+	onTarget := func(ctx context.Context, o client.Object) {
+		for name := range target.Marks(o.GetAnnotations()) {
+			req := request{externalSecretKind, types.NamespacedName{Namespace: o.GetNamespace(), Name: name}}
+			m := secretMetadata()
+			if r.cache.Get(ctx, types.NamespacedName{Namespace: o.GetNamespace(), Name: r.nameOf(req)}, m) == nil {
+				r.enqueue(req)
 			}
-		},
-		UpdateFunc: func(_ context.Context, e event.UpdateEvent, _ requests) { onPart(e.ObjectNew) },
-		DeleteFunc: func(_ context.Context, e event.DeleteEvent, _ requests) { onPart(e.Object) },
+		}
+	}
+	return handler.Funcs{
+		CreateFunc: func(ctx context.Context, e event.CreateEvent, _ requests) { onPart(e.Object); onTarget(ctx, e.Object) },
+		UpdateFunc: func(_ context.Context, e event.UpdateEvent, _ requests) { onPart(e.ObjectOld); onPart(e.ObjectNew) },
+		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, _ requests) { onPart(e.Object); onTarget(ctx, e.Object) },
 	}
 }
 

@@ -2,6 +2,8 @@ package part
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
@@ -14,43 +16,62 @@ import (
 
 	"github.com/direct-secrets/direct-secrets/common/controller/routing"
 	"github.com/direct-secrets/direct-secrets/common/part"
+	"github.com/direct-secrets/direct-secrets/common/target"
 )
 
 // patience is how long a part is kept in a namespace that terminates for the sake of what is to be revoked.
 const patience = 5 * time.Minute
 
+// holdInterval is how often a part is looked at that is held for the sake of a Secret.
+const holdInterval = time.Minute
+
 // bears reports whether a Secret carries the finalizer of this module.
-func (r *Reconciler) bears(o client.Object) bool {
-	return controllerutil.ContainsFinalizer(o, part.Finalizer(r.opts.Module))
+func (r *Reconciler) bears(o metav1.Object) bool {
+	return slices.Contains(o.GetFinalizers(), part.Finalizer(r.opts.Module))
 }
 
 // orphaned looks after what an object that is gone has left.
 func (p *pass) orphaned(ctx context.Context, m *metav1.PartialObjectMetadata) error {
-	if p.obj = p.peek(p.req); p.obj == nil {
-		p.obj = &object{tries: map[string]try{}, made: map[string]made{}}
-	}
-	p.obj.mu.Lock()
-	all := p.obj.made
-	p.obj.mu.Unlock()
-	for id, m := range all {
-		if err := p.abandon(ctx, id, m); err != nil {
-			p.again(p.obj.fail("made "+id, "", "", p.now, err, p.opts.Random()))
-		}
-	}
-	if m == nil || m.DeletionTimestamp == nil || !p.bears(m) {
-		p.forget(p.req)
+	p.obj = p.peek(p.req)
+	held := m != nil && m.DeletionTimestamp != nil && p.bears(m)
+	if p.obj == nil && !held {
 		return nil
 	}
-	p.obj = p.object(p.req, m.UID) // It remembers what has failed.
+	if p.obj == nil {
+		p.obj = p.object(p.req, "")
+	}
 	live, err := p.live(ctx)
-	if err != nil || live == nil || live.DeletionTimestamp == nil {
+	if err != nil {
 		return err
 	}
-	rec, _ := part.Of(live.Annotations)
-	return p.finish(ctx, live, rec)
+	if live != nil {
+		p.obj.settle(part.RecordOf(live))
+	}
+	p.obj.mu.Lock()
+	all, carried := maps.Clone(p.obj.made), slices.Clone(p.obj.carried)
+	p.obj.mu.Unlock()
+	for id, m := range all {
+		p.tryAbandon(ctx, id, m)
+	}
+	if used, err := p.inUse(ctx, part.Record{Name: p.req.Name, UID: p.obj.uid}); err != nil {
+		return err
+	} else if !used {
+		carried = slices.DeleteFunc(carried, func(c part.Retired) bool { return p.end(ctx, c) == nil })
+	}
+	if len(carried) > 0 {
+		p.soon()
+	}
+	p.obj.mu.Lock()
+	p.obj.carried = carried
+	p.obj.mu.Unlock()
+	if live != nil && live.DeletionTimestamp != nil && p.bears(live) {
+		return p.finish(ctx, live, part.RecordOf(live))
+	}
+	p.forget(p.req)
+	return nil
 }
 
-// release lets a part go that tells no object, and so nothing that is to be revoked.
+// release finishes a part whose annotation tells no object.
 func (p *pass) release(ctx context.Context) error {
 	s := &corev1.Secret{}
 	if err := p.client.Get(ctx, p.req.NamespacedName, s); err != nil {
@@ -59,8 +80,12 @@ func (p *pass) release(ctx context.Context) error {
 	if _, ok := part.Of(s.Annotations); ok || s.DeletionTimestamp == nil || s.Type != part.Type {
 		return nil
 	}
-	p.warn(part.Generator{}, "Secret "+s.Name+" has lost its annotation, so what was to be revoked with it stays until it expires")
-	return p.letGo(ctx, s)
+	p.obj = p.object(p.req, s.UID)
+	rec := part.RecordOf(s)
+	if rec.Name == "" {
+		p.warn(part.Generator{}, "Secret "+s.Name+" has lost its record, so what was to be revoked with it stays until it expires")
+	}
+	return p.finish(ctx, s, rec)
 }
 
 // finish revokes all that a part holds that is being deleted, and lets it go.
@@ -68,8 +93,13 @@ func (p *pass) finish(ctx context.Context, live *corev1.Secret, rec part.Record)
 	if !p.bears(live) {
 		return nil
 	}
-	for id := range rec.Entries {
+	for id := range maps.Clone(rec.Entries) {
 		rec.Retire(id)
+	}
+	alive := slices.ContainsFunc(rec.Retired, func(c part.Retired) bool { return !expired(c.Expires, p.now) })
+	if used, err := p.inUse(ctx, rec); err != nil || used && alive {
+		p.again(holdInterval) // The end of that Secret brings it back.
+		return err
 	}
 	left := 0
 	for _, c := range rec.Retired {
@@ -90,6 +120,19 @@ func (p *pass) finish(ctx context.Context, live *corev1.Secret, rec part.Record)
 	return p.letGo(ctx, live)
 }
 
+// inUse reports whether a Secret lives that was made for the object of a part: it may hold what would be revoked.
+func (p *pass) inUse(ctx context.Context, rec part.Record) (bool, error) {
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("SecretList"))
+	if err := p.client.List(ctx, list, client.InNamespace(p.req.Namespace)); err != nil {
+		return false, errors.Wrap(err, "cannot list Secrets")
+	}
+	return slices.ContainsFunc(list.Items, func(s metav1.PartialObjectMetadata) bool {
+		mark, ok := target.Marks(s.Annotations)[rec.Name]
+		return ok && mark.UID == rec.UID && s.DeletionTimestamp == nil
+	}), nil
+}
+
 // late reports whether a part was held for long enough in a namespace that terminates.
 func (p *pass) late(ctx context.Context, live *corev1.Secret) (bool, error) {
 	ns := routing.NamespaceMetadata()
@@ -98,6 +141,10 @@ func (p *pass) late(ctx context.Context, live *corev1.Secret) (bool, error) {
 	case kerrors.IsNotFound(err):
 		return true, nil
 	case kerrors.IsForbidden(err): // An operator of chosen namespaces reads none of them.
+		probe := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: live.Namespace, GenerateName: "probe-"}}
+		if err := p.client.Create(ctx, probe, client.DryRunAll); !kerrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
+			return false, nil
+		}
 	case err != nil:
 		return false, errors.Wrap(err, "cannot read the namespace")
 	case ns.DeletionTimestamp == nil:
@@ -112,7 +159,7 @@ func (p *pass) letGo(ctx context.Context, live *corev1.Secret) error {
 	controllerutil.RemoveFinalizer(next, part.Finalizer(p.opts.Module))
 	err := p.client.Patch(ctx, next, client.MergeFromWithOptions(live, client.MergeFromWithOptimisticLock{}))
 	if kerrors.IsConflict(err) || kerrors.IsNotFound(err) {
-		p.again(soon)
+		p.soon()
 		return nil
 	}
 	return errors.Wrap(err, "cannot take the finalizer off the part")
@@ -122,15 +169,15 @@ func (p *pass) letGo(ctx context.Context, live *corev1.Secret) error {
 // if they had been replaced: when the new ones have arrived.
 func (p *pass) replace(ctx context.Context, live *corev1.Secret, rec part.Record) error {
 	if !p.bears(live) {
-		p.again(soon) // Somebody else's finalizer.
+		p.soon() // Somebody else's finalizer.
 		return nil
 	}
-	for id := range rec.Entries {
+	for id := range maps.Clone(rec.Entries) {
 		rec.Retire(id)
 	}
 	p.obj.mu.Lock()
 	p.obj.carried = rec.Retired
 	p.obj.mu.Unlock()
-	p.again(soon)
+	p.soon()
 	return p.letGo(ctx, live)
 }

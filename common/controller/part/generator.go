@@ -65,6 +65,11 @@ func (p *pass) refused(g store.GeneratorObject) error {
 	if c := routing.Held(g); c != nil {
 		return store.NewError(store.Unavailable, "it is not ready: %s: %s", c.Reason, c.Message)
 	}
+	return p.barred(g)
+}
+
+// barred says why a cluster generator does not serve the namespace; nil if it does.
+func (p *pass) barred(g store.GeneratorObject) error {
 	c, ok := g.(store.ClusterObject)
 	if !ok {
 		return nil
@@ -72,7 +77,7 @@ func (p *pass) refused(g store.GeneratorObject) error {
 	_, refusal, err := p.rules.Grant(context.Background(), p.cache, c, p.req.Namespace)
 	switch {
 	case err != nil:
-		p.again(soon)
+		p.soon()
 		return store.NewError(store.Unavailable, "whom it serves cannot be told yet")
 	case refusal != "":
 		return store.NewError(store.Denied, "%s", refusal)
@@ -96,7 +101,8 @@ func (p *pass) call(ctx context.Context, ref v1alpha1.StoreRef, f func(ctx conte
 			p.enqueue(next)
 		}
 	}()
-	ctx, cancel := context.WithTimeout(ctx, p.opts.CallTimeout)
+	// A call is not cut off when the operator ends: nobody would know what was made.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.opts.CallTimeout)
 	defer cancel()
 	c, err := p.pool.Loader(k.Kind, o, beside).Client(ctx)
 	if err == nil {
@@ -111,21 +117,28 @@ func (p *pass) call(ctx context.Context, ref v1alpha1.StoreRef, f func(ctx conte
 	return err
 }
 
-// cleanup revokes a credential.
+// cleanup revokes a credential. A cluster generator that does not admit the namespace is not asked: what a part
+// there says may be anybody's word, and the generator may have rights over the credentials of others.
 func (p *pass) cleanup(ctx context.Context, g part.Generator, state string) error {
+	_, o, err := p.find(ctx, refTo(g))
+	if err == nil {
+		err = p.barred(o)
+	}
+	if err != nil {
+		return err
+	}
 	return p.call(ctx, refTo(g), func(ctx context.Context, kind string, g store.Generator) error {
 		return store.Cleanup(ctx, kind, g, state)
 	})
 }
 
 // linger returns how long a credential stays valid after nobody is known to hold it any more.
-func (p *pass) linger(ctx context.Context, g part.Generator) time.Duration {
-	var d time.Duration
-	_ = p.call(ctx, refTo(g), func(_ context.Context, _ string, g store.Generator) error {
+func (p *pass) linger(ctx context.Context, g part.Generator) (d time.Duration, err error) {
+	err = p.call(ctx, refTo(g), func(_ context.Context, _ string, g store.Generator) error {
 		d = store.Linger(g)
 		return nil
 	})
-	return d
+	return d, err
 }
 
 // warn tells of what went wrong beside the values themselves.

@@ -25,6 +25,10 @@ type object struct {
 	made map[string]made
 	// carried are credentials of a part that somebody has deleted; the next part takes them on.
 	carried []part.Retired
+	// kept is the resourceVersion of the part as this process last wrote or read it.
+	kept string
+	// misses counts the passes in a row under which the world has moved on.
+	misses int
 	// told is what the status was last made to say, until the cache shows it.
 	told *told
 }
@@ -41,6 +45,8 @@ type try struct {
 // made are values that no part holds yet.
 type made struct {
 	store.Generated
+	// version is what a part calls them, so that one that has them already is known.
+	version   string
 	generator part.Generator
 	spec      string
 	at        time.Time
@@ -58,7 +64,7 @@ func (r *Reconciler) object(req request, uid types.UID) *object {
 		r.objects[req] = o
 	}
 	if o.uid != uid {
-		o.uid, o.tries, o.told, o.carried = uid, map[string]try{}, nil, nil
+		o.uid, o.tries, o.told = uid, map[string]try{}, nil
 	}
 	return o
 }
@@ -74,8 +80,19 @@ func (r *Reconciler) peek(req request) *object {
 func (r *Reconciler) forget(req request) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if o := r.objects[req]; o != nil && len(o.made) == 0 {
+	if o := r.objects[req]; o != nil && len(o.made)+len(o.carried) == 0 {
 		delete(r.objects, req)
+	}
+}
+
+// settle forgets values that a part has: the answer to the write that kept them was lost.
+func (o *object) settle(rec part.Record) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for id, m := range o.made {
+		if rec.Has(m.version) {
+			delete(o.made, id)
+		}
 	}
 }
 

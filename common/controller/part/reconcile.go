@@ -13,6 +13,7 @@ import (
 	kerrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -89,10 +90,21 @@ func (p *pass) run(ctx context.Context) error {
 	if meta != nil {
 		rec, _ = part.Of(meta.Annotations)
 	}
-	if todo := p.plan(rec, meta); todo.empty() && meta != nil {
+	todo := p.plan(rec, meta)
+	if meta != nil && todo.empty() && !p.edited(meta) {
+		p.obj.misses = 0
 		return p.tell(ctx, meta, false)
 	}
 	return p.act(ctx)
+}
+
+// edited reports whether somebody else has written the part since this process has seen it.
+func (p *pass) edited(m *metav1.PartialObjectMetadata) bool {
+	if p.obj.kept == "" {
+		p.obj.kept = m.ResourceVersion
+	}
+	c, err := resourceversion.CompareResourceVersion(m.ResourceVersion, p.obj.kept)
+	return err == nil && c > 0
 }
 
 // empty returns an empty object of the kind.
@@ -154,20 +166,26 @@ func (p *pass) plan(rec part.Record, m metav1.Object) todo {
 	if !isNil(m) {
 		t.leftover = m.GetDeletionTimestamp() != nil
 		t.adopt = rec.UID != p.user.GetUID()
-		t.owners = !p.owned(m)
+		t.owners = !p.owned(m) || rec.Cleans() != p.bears(m)
 	}
 	held := p.user.holds(rec)
 	wanted := map[string]bool{}
 	for _, ref := range p.user.generators {
+		g, err := p.generator(ref)
+		if g == nil && err == nil {
+			continue // An operator of another class serves it.
+		}
 		id := part.ID(ref)
 		wanted[id] = true
-		if s, ok := p.step(ref, rec, held); ok {
+		if err != nil {
+			p.fault(ref, err) // It is looked at again when the generator comes.
+		} else if s, ok := p.step(ref, g, rec, held); ok {
 			t.values[id] = s
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(rec.Entries)) {
 		switch e := rec.Entries[id]; {
-		case !wanted[id] && p.user.settled:
+		case !wanted[id] && p.user.settled && !p.user.named[e.Version]:
 			t.dropped = append(t.dropped, id)
 		case wanted[id] && e.Previous != "" && !p.keepsPrevious(e.Generator):
 			t.unkept = append(t.unkept, id)
@@ -177,12 +195,15 @@ func (p *pass) plan(rec part.Record, m metav1.Object) todo {
 		switch {
 		case expired(c.Expires, p.now), !c.Release.IsZero() && p.due(c.Release):
 			t.revoked = append(t.revoked, c)
-		case c.Release.IsZero() && held && !rec.Kept(c):
+		case c.Release.IsZero() && held && !p.user.named[c.Version] && !rec.Kept(c):
 			t.freed = append(t.freed, c)
 		}
 	}
 	return t
 }
+
+// maxRetired is how many credentials of an object may wait for their revocation: each is kept in an annotation.
+const maxRetired = 20
 
 // due reports whether a time has come, and has the object looked at when it does.
 func (p *pass) due(at time.Time) bool {
@@ -196,7 +217,7 @@ func (p *pass) due(at time.Time) bool {
 func expired(at, now time.Time) bool { return !at.IsZero() && now.After(at) }
 
 // step says what is to be done with the values of one generator; false for nothing.
-func (p *pass) step(ref v1alpha1.StoreRef, rec part.Record, held bool) (step, bool) {
+func (p *pass) step(ref v1alpha1.StoreRef, g store.GeneratorObject, rec part.Record, held bool) (step, bool) {
 	id := part.ID(ref)
 	in := part.Input{
 		Now: p.now, Suspended: p.user.suspended, Fixed: p.user.fixed, Rotates: p.user.rotates,
@@ -205,14 +226,7 @@ func (p *pass) step(ref v1alpha1.StoreRef, rec part.Record, held bool) (step, bo
 	if e, ok := rec.Entries[id]; ok {
 		in.Entry = &e
 	}
-	g, err := p.generator(ref)
-	if err != nil {
-		p.fault(ref, err) // It is looked at again when the generator comes.
-		return step{}, false
-	}
-	if g == nil {
-		return step{}, false // An operator of another class serves it.
-	}
+	var err error
 	if in.Spec, err = part.SpecHash(g); err == nil {
 		in.Interval, err = g.GeneratorSpec().RotationInterval.Or(0)
 	}
@@ -232,6 +246,10 @@ func (p *pass) step(ref v1alpha1.StoreRef, rec part.Record, held bool) (step, bo
 		p.fault(ref, err)
 		return step{}, false
 	}
+	if n := len(rec.Retired); action == part.Make && n >= maxRetired {
+		p.fault(ref, store.NewError(store.Conflict, "%d credentials that were replaced have yet to be revoked, so no other is made; see that the object is in step", n))
+		return step{}, false
+	}
 	if wait := p.obj.wait(id, in.Spec, in.Request, p.now); wait > 0 {
 		p.fault(ref, p.obj.failed(id))
 		p.again(wait)
@@ -248,6 +266,13 @@ func (p *pass) fault(ref v1alpha1.StoreRef, err error) {
 	}
 }
 
+// soon has the object looked at again since the world has moved on, later each time: the event that is missing
+// brings it back at once.
+func (p *pass) soon() {
+	p.again(firstMiss << min(p.obj.misses, 8))
+	p.obj.misses++
+}
+
 // again has the object looked at after a time, or earlier.
 func (p *pass) again(wait time.Duration) {
 	if p.wait == 0 || wait < p.wait {
@@ -262,26 +287,21 @@ func spread(uid types.UID, id string) float64 {
 	return float64(h.Sum32()) / (1 << 32)
 }
 
-// owned reports whether the owners of a part are those that it shall have.
+// owned reports whether a part belongs to the object, and to the Secret that was made from it. Secrets that were
+// made from it before may own it, too: they may hold its values still. The collector takes out what is gone.
 func (p *pass) owned(m metav1.Object) bool {
-	var objects, targets int
-	for _, o := range m.GetOwnerReferences() {
-		switch {
-		case o.UID == p.user.GetUID():
-			objects++
-		case o.Kind == secretKind:
-			targets++
-		}
-	}
-	if p.user.target == "" || !p.user.settled {
-		return objects == 1
+	has := func(uid types.UID) bool {
+		return slices.ContainsFunc(m.GetOwnerReferences(), func(o metav1.OwnerReference) bool { return o.UID == uid })
 	}
 	uid, known := p.targetUID()
-	return objects == 1 && (!known || targets == 1 && slices.ContainsFunc(m.GetOwnerReferences(), func(o metav1.OwnerReference) bool { return o.UID == uid }))
+	return has(p.user.GetUID()) && (!known || has(uid))
 }
 
 // targetUID returns the uid of the Secret that the object has made, as the cache shows it.
 func (p *pass) targetUID() (types.UID, bool) {
+	if p.user.target == "" {
+		return "", false
+	}
 	m := secretMetadata()
 	err := p.cache.Get(context.Background(), types.NamespacedName{Namespace: p.req.Namespace, Name: p.user.target}, m)
 	return m.UID, err == nil && m.DeletionTimestamp == nil
@@ -298,7 +318,7 @@ func (p *pass) ownerOf() metav1.OwnerReference {
 
 // targetOwner is the reference to the Secret that was made from the part; nil if there is none.
 func (p *pass) targetOwner(ctx context.Context) (*metav1.OwnerReference, error) {
-	if p.user.target == "" || !p.user.settled {
+	if p.user.target == "" {
 		return nil, nil
 	}
 	m := secretMetadata()

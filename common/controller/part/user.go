@@ -37,6 +37,8 @@ type facts struct {
 	settled bool
 	// delivered holds, by generator, the version of the values that the consumers hold.
 	delivered map[part.Generator]string
+	// named are all versions that the status still names: somebody may hold them.
+	named map[string]bool
 	// target is the name of the Secret that the object has made; empty if there is none.
 	target string
 	// parts are those that the status records.
@@ -66,7 +68,17 @@ func (u *user) ofExternalSecret(es *v1alpha1.ExternalSecret, routes *routing.Rou
 		}
 	}
 	u.parts = es.Status.Parts
-	u.settled = es.Status.ObservedGeneration == es.Generation && meta.IsStatusConditionTrue(es.Status.Conditions, v1alpha1.ConditionReady)
+	u.settled = settled(es.Status.Conditions, es.Generation)
+	if es.Spec.Target.CreationPolicy == v1alpha1.CreateNone {
+		u.settled = false // Nothing is written, so a Secret that was written before keeps what it holds.
+	}
+	u.named = map[string]bool{}
+	for _, s := range es.Status.Sources {
+		u.named[s.Version] = true
+	}
+	if es.Status.Binding != nil {
+		u.target = es.Status.Binding.Name
+	}
 	if len(u.generators) == 0 {
 		return
 	}
@@ -74,30 +86,35 @@ func (u *user) ofExternalSecret(es *v1alpha1.ExternalSecret, routes *routing.Rou
 	u.suspended = es.Spec.Suspend || err != nil // For an invalid spec nothing is made either.
 	u.fixed = es.Spec.Target.Immutable
 	u.rotates = policy.Periodic(es.Spec.RefreshPolicy, plan.Interval)
-	if es.Status.Binding != nil {
-		u.target = es.Status.Binding.Name
-	}
 	u.delivered = map[part.Generator]string{}
 	for _, ref := range u.generators {
-		for _, s := range es.Status.Sources {
-			if s.Key == render.GeneratorKey(ref) {
-				u.delivered[generatorOf(ref)] = s.Version
-			}
+		// Those of generators come first; a remote secret may have the same key.
+		i := slices.IndexFunc(es.Status.Sources, func(s v1alpha1.SourceStatus) bool { return s.Key == render.GeneratorKey(ref) })
+		if i >= 0 {
+			u.delivered[generatorOf(ref)] = es.Status.Sources[i].Version
 		}
 	}
+}
+
+// settled reports whether an object is in step at its present generation. One that is suspended is not looked at.
+func settled(conditions []metav1.Condition, generation int64) bool {
+	c := meta.FindStatusCondition(conditions, v1alpha1.ConditionReady)
+	return c != nil && c.Status == metav1.ConditionTrue && c.Reason != v1alpha1.ReasonSuspended && c.ObservedGeneration == generation
 }
 
 func (u *user) ofPushSecret(ps *v1alpha1.PushSecret, routes *routing.Routes) {
 	ref := ps.Spec.Selector.GeneratorRef
 	u.add(routes, ref)
-	ready := meta.FindStatusCondition(ps.Status.Conditions, v1alpha1.ConditionReady)
-	u.settled = ready != nil && ready.Status == metav1.ConditionTrue && ready.ObservedGeneration == ps.Generation
-	u.parts = ps.Status.Parts
+	u.settled, u.parts, u.named = settled(ps.Status.Conditions, ps.Generation), ps.Status.Parts, map[string]bool{}
+	for _, s := range ps.Status.Stores {
+		u.named[s.ObservedPart] = true
+	}
 	if len(u.generators) == 0 {
 		return
 	}
 	_, err := push.NewPlan(&ps.Spec)
 	u.suspended, u.rotates = ps.Spec.Suspend || err != nil, true
+	u.fixed = ps.Spec.UpdatePolicy == v1alpha1.UpdateIfNotExists // What is there is never replaced.
 	u.delivered = map[part.Generator]string{}
 	for i, s := range ps.Status.Stores {
 		if i > 0 && u.delivered[generatorOf(*ref)] != s.ObservedPart {

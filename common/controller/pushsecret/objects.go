@@ -31,8 +31,17 @@ type object struct {
 	unwritten bool
 	// ready are the conditions of the object as they were written last.
 	ready []metav1.Condition
+	// wish is what values were asked for last, wished when that was first seen.
+	wish   wish
+	wished time.Time
 	// abandoned is true once it was told that another module holds the object. Only passes touch it.
 	abandoned bool
+}
+
+// wish is what generated values are asked for by.
+type wish struct {
+	generation int64
+	request    string
 }
 
 // keep remembers an entry of the status. known are all that were known before, for the first time.

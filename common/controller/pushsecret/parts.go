@@ -36,21 +36,26 @@ func (p *pass) partVersions(ctx context.Context, refs map[watch.ObjectRef]versio
 }
 
 // current reports whether a part has what the object wants of its generator now.
+// Under IfNotExists it keeps its values, whatever is asked for.
 func (p *pass) current(rec part.Record) bool {
-	return rec.Serves(p.ps.UID, *p.ps.Spec.Selector.GeneratorRef, p.ps.Annotations[v1alpha1.RefreshRequestAnnotation])
+	request := p.ps.Annotations[v1alpha1.RefreshRequestAnnotation]
+	if p.ps.Spec.UpdatePolicy == v1alpha1.UpdateIfNotExists {
+		request = ""
+	}
+	return rec.Serves(p.ps.UID, *p.ps.Spec.Selector.GeneratorRef, request)
 }
 
-// newborn is how long an object may be new before it counts as a failure that nothing was made for it.
+// newborn is how long a wish may be new before it counts as a failure that nothing was made for it.
 const newborn = 30 * time.Second
 
-// errNotMade says that a generator has yet to make values for an object that is new.
+// errNotMade says that a generator has yet to make values that were wished for lately.
 var errNotMade = store.NewError(store.Unavailable, "nothing was generated yet")
 
 // generatedSecret returns what a generator has made for the object, in the form of a Secret of its name.
 func (p *pass) generatedSecret(ctx context.Context, refs map[watch.ObjectRef]version) (corev1.Secret, error) {
 	generator := *p.ps.Spec.Selector.GeneratorRef
 	missing := errNotMade
-	if p.now.Sub(p.ps.CreationTimestamp.Time) > newborn {
+	if p.now.Sub(p.wished()) > newborn {
 		missing = store.NewError(store.Unavailable, "%s %q has made no values yet; does its module run?", generator.Kind, generator.Name)
 	}
 	for _, s := range p.ps.Status.Parts {
@@ -80,6 +85,17 @@ func (p *pass) generatedSecret(ctx context.Context, refs map[watch.ObjectRef]ver
 		return out, nil
 	}
 	return corev1.Secret{}, missing
+}
+
+// wished is when this process has first seen what the object asks for.
+func (p *pass) wished() time.Time {
+	p.obj.mu.Lock()
+	defer p.obj.mu.Unlock()
+	w := wish{p.ps.Generation, p.ps.Annotations[v1alpha1.RefreshRequestAnnotation]}
+	if p.obj.wish != w {
+		p.obj.wish, p.obj.wished = w, p.now
+	}
+	return p.obj.wished
 }
 
 // generatedVersion is that of the values that are pushed, by what was read; empty if they are none of a

@@ -189,7 +189,9 @@ func (p *pass) foldOne(d *destination, s *storeState, res *result) {
 	}
 	before := d.status.DeepCopy()
 	d.status.ObservedGeneration, d.status.ObservedRefreshRequest, d.status.ObservedSource = res.generation, res.request, res.source
-	d.status.ObservedPart = res.generated
+	if len(res.exists) == 0 { // What was left alone holds what it held before.
+		d.status.ObservedPart = res.generated
+	}
 	d.conclude(success(res), res.generation)
 	refreshed(&d.status, before, res, s.next)
 }
