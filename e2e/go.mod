@@ -7,6 +7,7 @@ require (
 	github.com/aws/aws-sdk-go-v2/credentials v1.20.14
 	github.com/aws/aws-sdk-go-v2/service/sts v1.51.7
 	github.com/direct-secrets/direct-secrets/common v0.1.0
+	github.com/direct-secrets/direct-secrets/generator-password v0.1.0
 	github.com/direct-secrets/direct-secrets/provider-aws v0.1.0
 	github.com/direct-secrets/direct-secrets/provider-vault v0.1.0
 	github.com/go-logr/logr v1.4.4
@@ -102,6 +103,7 @@ require (
 
 replace (
 	github.com/direct-secrets/direct-secrets/common => ../common
+	github.com/direct-secrets/direct-secrets/generator-password => ../generator-password
 	github.com/direct-secrets/direct-secrets/provider-aws => ../provider-aws
 	github.com/direct-secrets/direct-secrets/provider-vault => ../provider-vault
 )

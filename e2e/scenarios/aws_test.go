@@ -300,13 +300,15 @@ func TestRights(t *testing.T) {
 	}
 }
 
-// TestBinary holds the binary to its size.
+// TestBinary holds the binaries to their size.
 func TestBinary(t *testing.T) {
-	path, err := stack.Binary(stack.ProviderAWS)
-	must(t, err)
-	info, err := os.Stat(path)
-	must(t, err)
-	if mb := float64(info.Size()) / 1e6; mb > 50 {
-		t.Errorf("provider-aws is %.1f MB, want at most 50", mb)
+	for _, module := range stack.Modules() {
+		path, err := stack.Binary(module)
+		must(t, err)
+		info, err := os.Stat(path)
+		must(t, err)
+		if mb := float64(info.Size()) / 1e6; mb > 50 {
+			t.Errorf("%s is %.1f MB, want at most 50", module, mb)
+		}
 	}
 }

@@ -1,5 +1,5 @@
-// Package scenarios runs whole stories over the real control plane, the emulator of AWS, and
-// provider-aws as a process with the rights that it ships.
+// Package scenarios runs whole stories over the real control plane, the emulator of AWS, and modules as
+// processes with the rights that they ship.
 package scenarios
 
 import (
@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// run builds the module as it is now, so that no old binary is tested, and starts one stack.
+// run builds the modules as they are now, so that no old binary is tested, and starts one stack.
 func run(m *testing.M) (code int, err error) {
 	ctrl.SetLogger(logr.Discard())
 	dir, err := os.MkdirTemp("", "direct-secrets-bin-")
@@ -44,11 +44,10 @@ func run(m *testing.M) (code int, err error) {
 		return 1, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", filepath.Join(dir, stack.ProviderAWS), ".") //nolint:noctx // It ends by itself.
-	build.Dir = filepath.Join("..", "..", stack.ProviderAWS)
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		return 1, fmt.Errorf("cannot build provider-aws: %w\n%s", err, out)
+	for _, module := range stack.Modules() {
+		if err := build(module, filepath.Join(dir, module)); err != nil {
+			return 1, err
+		}
 	}
 	if err := os.Setenv(stack.BinEnv, dir); err != nil {
 		return 1, err
@@ -61,14 +60,37 @@ func run(m *testing.M) (code int, err error) {
 	return m.Run(), nil
 }
 
+// build builds a module; more flags of `go build` may follow.
+func build(module, binary string, flags ...string) error {
+	args := append([]string{"build", "-trimpath", "-ldflags", "-s -w", "-o", binary}, flags...)
+	cmd := exec.Command("go", append(args, ".")...) //nolint:noctx // It ends by itself.
+	cmd.Dir = filepath.Join("..", "..", module)
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("cannot build %s: %w\n%s", module, err, out)
+	}
+	return nil
+}
+
 // start runs provider-aws for chosen namespaces until the test ends.
 func start(t *testing.T, namespace string, flags ...string) *stack.Process {
 	t.Helper()
-	p, err := shared.StartModule(t.Context(), stack.ProviderAWS,
+	return startModule(t, stack.ProviderAWS, namespace, flags...)
+}
+
+// startModule runs a module for chosen namespaces until the test ends.
+func startModule(t *testing.T, module, namespace string, flags ...string) *stack.Process {
+	t.Helper()
+	binary, err := stack.Binary(module)
+	must(t, err)
+	return startBinary(t, binary, module, namespace, flags...)
+}
+
+func startBinary(t *testing.T, binary, module, namespace string, flags ...string) *stack.Process {
+	t.Helper()
+	p, err := shared.StartBinary(t.Context(), binary, module,
 		append([]string{"--namespaces=" + namespace, "--leader-elect=false"}, flags...)...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() {
 		if err := p.Stop(); err != nil {
 			t.Error(err)

@@ -19,9 +19,6 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/controlplane"
 )
 
-// ProviderAWS is the module of that name: its binary and its ServiceAccount.
-const ProviderAWS = "provider-aws"
-
 // A Process is a module that runs.
 type Process struct {
 	cmd     *exec.Cmd
@@ -40,6 +37,11 @@ func (s *Stack) StartModule(ctx context.Context, module string, flags ...string)
 	if err != nil {
 		return nil, err
 	}
+	return s.StartBinary(ctx, binary, module, flags...)
+}
+
+// StartBinary is StartModule with a binary of the caller's, for example one of another version.
+func (s *Stack) StartBinary(ctx context.Context, binary, module string, flags ...string) (*Process, error) {
 	kubeconfig, err := s.kubeconfig(ctx, module)
 	if err != nil {
 		return nil, err

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"net/url"
+	"sync"
 	"time"
 
 	"k8s.io/client-go/rest"
@@ -16,28 +17,32 @@ import (
 	"k8s.io/client-go/util/cert"
 )
 
-// A Proxy stands in front of the API server and passes everything on at once, but for what watches
-// bring: that comes late. Processes behind it act on what was true a while ago.
+// A Proxy stands in front of the API server and passes everything on at once, but for two things. What
+// watches bring comes late: processes behind it act on what was true a while ago. And what is to be
+// held does not go on: so a process can be killed at that very moment.
 type Proxy struct {
 	stack  *Stack
 	url    string
 	ca     []byte
 	server *http.Server
+
+	mu    sync.Mutex
+	holds []*hold
 }
 
 // StartProxy starts a Proxy. delay says how late a watch is from now on; it is asked anew each time
-// that so long has passed, and by several watches at a time.
+// that so long has passed, and by several watches at a time; nil for never late.
 func (s *Stack) StartProxy(delay func() time.Duration) (*Proxy, error) {
 	addresses, err := freeAddresses(1)
 	if err != nil {
 		return nil, err
 	}
 	p := &Proxy{stack: s, url: "https://" + addresses[0]}
-	handler, err := delayed(s.Config(), delay)
+	next, err := forward(s.Config(), delay)
 	if err != nil {
 		return nil, err
 	}
-	p.server = &http.Server{Handler: handler, ErrorLog: handler.ErrorLog, ReadHeaderTimeout: time.Minute}
+	p.server = &http.Server{Handler: p.holding(next), ErrorLog: next.ErrorLog, ReadHeaderTimeout: time.Minute}
 	// A kubeconfig has a token sent over TLS only.
 	crt, key, err := cert.GenerateSelfSignedCertKey("127.0.0.1", nil, nil)
 	if err != nil {
@@ -57,8 +62,8 @@ func (s *Stack) StartProxy(delay func() time.Duration) (*Proxy, error) {
 	return p, nil
 }
 
-// delayed returns what passes requests on to the API server of cfg, with the token that they bring.
-func delayed(cfg *rest.Config, delay func() time.Duration) (*httputil.ReverseProxy, error) {
+// forward returns what passes requests on to the API server of cfg, with the token that they bring.
+func forward(cfg *rest.Config, delay func() time.Duration) (*httputil.ReverseProxy, error) {
 	to, err := url.Parse(cfg.Host)
 	if err != nil {
 		return nil, err
@@ -73,8 +78,12 @@ func delayed(cfg *rest.Config, delay func() time.Duration) (*httputil.ReversePro
 		FlushInterval: -1,
 		ErrorLog:      log.New(io.Discard, "", 0), // A watch that its client ends is no error.
 		ModifyResponse: func(resp *http.Response) error {
-			if resp.Request.URL.Query().Get("watch") == "true" {
-				resp.Body = newLate(resp.Request.Context(), resp.Body, delay)
+			ctx := resp.Request.Context()
+			if h, ok := ctx.Value(holdKey{}).(*hold); ok {
+				return h.keep(ctx)
+			}
+			if delay != nil && resp.Request.URL.Query().Get("watch") == "true" {
+				resp.Body = newLate(ctx, resp.Body, delay)
 			}
 			return nil
 		},

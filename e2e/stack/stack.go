@@ -3,7 +3,6 @@
 package stack
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -21,9 +20,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/apis/crds"
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/controlplane"
-	awscrds "github.com/direct-secrets/direct-secrets/provider-aws/apis/crds"
 	awsv1 "github.com/direct-secrets/direct-secrets/provider-aws/apis/v1alpha1"
-	awsconfig "github.com/direct-secrets/direct-secrets/provider-aws/config"
 	"github.com/direct-secrets/direct-secrets/provider-aws/emulator"
 )
 
@@ -70,7 +67,11 @@ func Start(ctx context.Context, o Options) (s *Stack, err error) {
 	if s.dir, err = os.MkdirTemp("", "direct-secrets-"); err != nil {
 		return s, err
 	}
-	opts := []controlplane.Option{controlplane.WithCRDs(append(awscrds.All(), crds.All()...)...)}
+	all := crds.All()
+	for _, m := range modules {
+		all = append(all, m.crds()...)
+	}
+	opts := []controlplane.Option{controlplane.WithCRDs(all...)}
 	if o.Audit {
 		opts = append(opts, controlplane.WithAuditLog())
 	}
@@ -92,7 +93,11 @@ func Start(ctx context.Context, o Options) (s *Stack, err error) {
 // Scheme returns the types that scenarios use.
 func Scheme() *runtime.Scheme {
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, eventsv1.AddToScheme, rbacv1.AddToScheme, v1alpha1.AddToScheme, awsv1.AddToScheme} {
+	adds := []func(*runtime.Scheme) error{corev1.AddToScheme, eventsv1.AddToScheme, rbacv1.AddToScheme, v1alpha1.AddToScheme}
+	for _, m := range modules {
+		adds = append(adds, m.types)
+	}
+	for _, add := range adds {
 		if err := add(scheme); err != nil {
 			panic(err) // Only a programming error makes types clash.
 		}
@@ -120,10 +125,19 @@ func (s *Stack) grant(ctx context.Context) error {
 	if err := s.CreateNamespace(ctx, Namespace); err != nil {
 		return err
 	}
-	for _, doc := range bytes.Split(awsconfig.RBAC, []byte("\n---\n")) {
+	for _, m := range modules {
+		if err := s.grantTo(ctx, m); err != nil {
+			return fmt.Errorf("cannot grant %s its rights: %w", m.name, err)
+		}
+	}
+	return nil
+}
+
+func (s *Stack) grantTo(ctx context.Context, m module) error {
+	for _, doc := range Documents(m.rbac) {
 		var role rbacv1.ClusterRole
 		if err := yaml.UnmarshalStrict(doc, &role); err != nil {
-			return fmt.Errorf("cannot read the ClusterRoles of provider-aws: %w", err)
+			return err
 		}
 		if err := s.Admin.Create(ctx, &role); err != nil {
 			return err
@@ -131,7 +145,7 @@ func (s *Stack) grant(ctx context.Context) error {
 		if err := s.Admin.Create(ctx, &rbacv1.ClusterRoleBinding{
 			ObjectMeta: metav1.ObjectMeta{Name: role.Name},
 			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
-			Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: Namespace, Name: ProviderAWS}},
+			Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: Namespace, Name: m.name}},
 		}); err != nil {
 			return err
 		}

@@ -1,0 +1,150 @@
+package scenarios
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/direct-secrets/direct-secrets/common/part"
+	"github.com/direct-secrets/direct-secrets/e2e/stack"
+	passwordcrds "github.com/direct-secrets/direct-secrets/generator-password/apis/crds"
+	passwordv1 "github.com/direct-secrets/direct-secrets/generator-password/apis/v1alpha1"
+)
+
+// A later version of generator-password has one more field and another default.
+var laterVersion = []struct{ file, was, is string }{
+	{"apis/v1alpha1/password_types.go", "type PasswordSettings struct {\n", "type PasswordSettings struct {\n\tLater string `json:\"later,omitempty\"`\n"},
+	{"password/settings.go", "defaultLength = 24\n", "defaultLength = 32\n"},
+}
+
+// buildLater builds the later version, and returns the path of its binary.
+func buildLater(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	replace := map[string]string{}
+	for i, c := range laterVersion {
+		file, err := filepath.Abs(filepath.Join("..", "..", stack.GeneratorPassword, c.file))
+		must(t, err)
+		text, err := os.ReadFile(file)
+		must(t, err)
+		if n := strings.Count(string(text), c.was); n != 1 {
+			t.Fatalf("%s has %d times what the later version has otherwise", c.file, n)
+		}
+		replace[file] = filepath.Join(dir, fmt.Sprint(i, ".go"))
+		must(t, os.WriteFile(replace[file], []byte(strings.Replace(string(text), c.was, c.is, 1)), 0o600))
+	}
+	overlay, err := json.Marshal(map[string]any{"Replace": replace})
+	must(t, err)
+	path := filepath.Join(dir, "overlay.json")
+	must(t, os.WriteFile(path, overlay, 0o600))
+	binary := filepath.Join(dir, stack.GeneratorPassword)
+	must(t, build(stack.GeneratorPassword, binary, "-overlay", path))
+	return binary
+}
+
+// laterCRDs returns the CRDs of the later version.
+func laterCRDs(t *testing.T) [][]byte {
+	t.Helper()
+	var all [][]byte
+	for _, manifest := range passwordcrds.All() {
+		crd := &unstructured.Unstructured{}
+		must(t, yaml.Unmarshal(manifest, &crd.Object))
+		versions, _, err := unstructured.NestedSlice(crd.Object, "spec", "versions")
+		must(t, err)
+		version, _ := versions[0].(map[string]any)
+		must(t, unstructured.SetNestedField(version, "string", "schema", "openAPIV3Schema", "properties", "spec", "properties", "later", "type"))
+		must(t, unstructured.SetNestedSlice(crd.Object, versions, "spec", "versions"))
+		manifest, err = yaml.Marshal(crd.Object)
+		must(t, err)
+		all = append(all, manifest)
+	}
+	return all
+}
+
+// TestPasswordUpgrade has passwords outlive an upgrade of the module, and the way back.
+func TestPasswordUpgrade(t *testing.T) {
+	t.Parallel()
+	const ns = "upgrade"
+	binary := buildLater(t)
+	h := passwords(t, ns, func(p *passwordv1.Password) {
+		digits := int32(0)
+		p.Spec.Digits, p.Spec.KeepPrevious = &digits, true
+	})
+	names := []string{"plain", "shaped", "salted"}
+	for i, change := range []specChange{often, shaped, salted} {
+		must(t, shared.Admin.Create(t.Context(), generated(ns, names[i], change)))
+	}
+	p := startModule(t, stack.GeneratorPassword, ns)
+	later := func() { p = startBinary(t, binary, stack.GeneratorPassword, ns) }
+	earlier := func() { p = startModule(t, stack.GeneratorPassword, ns) }
+	versions := map[string]string{} // Of the passwords.
+	settled := func(after string) {
+		t.Helper()
+		settle(t, ns, names...)
+		for _, name := range names {
+			rec, _ := part.Of(getSecret(t, ns, partName(name)).Annotations)
+			is := rec.Entries[part.ID(pw)].Version
+			if was, ok := versions[name]; ok && was != is {
+				t.Fatalf("%s: after %s the part has another version", name, after)
+			}
+			versions[name] = is
+			if n := len(h.contents(name)); n != 1 {
+				t.Fatalf("%s: after %s it has held %d different contents", name, after, n)
+			}
+		}
+	}
+	settled("the start")
+	must(t, p.Stop())
+	must(t, shared.InstallCRDs(t.Context(), laterCRDs(t)...))
+	t.Cleanup(func() { must(t, shared.InstallCRDs(context.Background(), passwordcrds.All()...)) })
+	later()
+	must(t, p.Kill())
+	later()
+	settled("the upgrade")
+
+	// That it is another version shows in what it makes: it knows the field, and the default is another.
+	probe := &passwordv1.Password{}
+	probe.Namespace, probe.Name = ns, "probe"
+	must(t, shared.Admin.Create(t.Context(), probe))
+	taken := generated(ns, "probe")
+	taken.Spec.DataFrom[0].SourceRef.GeneratorRef = taken.Spec.DataFrom[0].SourceRef.GeneratorRef.DeepCopy()
+	taken.Spec.DataFrom[0].SourceRef.GeneratorRef.Name = probe.Name
+	must(t, shared.Admin.Create(t.Context(), taken))
+	wantDifferent := func(was string) (is string) {
+		t.Helper()
+		eventually(t, func() string {
+			if s := getSecret(t, ns, probe.Name); s != nil {
+				is = string(s.Data["password"])
+			}
+			if len(is) != 32 || is == was {
+				return "no new password of 32 characters"
+			}
+			return ""
+		})
+		return is
+	}
+	first := wantDifferent("")
+	must(t, shared.Admin.Patch(t.Context(), probe, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"later":"yes"}}`))))
+	wantDifferent(first)
+	must(t, shared.Admin.Delete(t.Context(), taken))
+	settled("the use of a new field by another")
+
+	must(t, p.Kill())
+	earlier()
+	settled("the way back, and the CRD is the later one")
+	must(t, shared.InstallCRDs(t.Context(), passwordcrds.All()...))
+	must(t, p.Stop())
+	earlier()
+	settled("the way back")
+	must(t, p.Stop())
+	h.judge(t, ns, 0, names...)
+}
