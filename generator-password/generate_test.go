@@ -1,0 +1,168 @@
+package main
+
+import (
+	"regexp"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	common "github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/controlplane"
+	"github.com/direct-secrets/direct-secrets/common/operator/operatortest"
+	"github.com/direct-secrets/direct-secrets/generator-password/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/generator-password/config"
+	"github.com/direct-secrets/direct-secrets/generator-password/examples"
+)
+
+// serving is a ClusterPassword that serves some namespaces; all if none is named.
+func serving(s spec, conditions ...common.StoreCondition) *v1alpha1.ClusterPassword {
+	g := cluster("", s)
+	g.Spec.Conditions = conditions
+	return g
+}
+
+// TestGenerates has passwords made for objects, from the first to the end.
+func TestGenerates(t *testing.T) {
+	const ns = "generates"
+	suite.Namespace(t, ns, nil)
+	suite.Start(t, "generator-password", config.RBAC, generator)
+	cases := map[string]struct {
+		settings wanted
+		keys     []string
+		// like is what each password is like.
+		like string
+	}{
+		"Default": {wanted{}, []string{"password"}, `^[ -~]{24}$`},
+		"Keys":    {wanted{Length: 32, Symbols: new(int32(0)), SecretKeys: []string{"a", "b.c", "D_e"}}, []string{"a", "b.c", "D_e"}, `^[0-9A-Za-z]{32}$`},
+		"Hex":     {wanted{Length: 20, Encoding: v1alpha1.EncodingHex}, []string{"password"}, `^[0-9a-f]{40}$`},
+		"Base64":  {wanted{Length: 20, Encoding: v1alpha1.EncodingBase64}, []string{"password"}, `^[0-9A-Za-z+/]{27}=$`},
+		"Base32":  {wanted{Length: 20, Encoding: v1alpha1.EncodingBase32}, []string{"password"}, `^[A-Z2-7]{32}$`},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			s := spec{PasswordSettings: tc.settings}
+			suite.Generates(t, operatortest.Generation{Generator: namespaced(ns, "own", s), Namespace: ns, Secrets: tc.keys})
+			suite.Generates(t, operatortest.Generation{Generator: cluster("shared", s), Namespace: ns, Secrets: tc.keys})
+
+			suite.Create(t, namespaced(ns, "alike", s))
+			es := operatortest.Generated(ns, "alike", "Password", "alike")
+			suite.Create(t, es)
+			seen := map[string]bool{}
+			for key, password := range suite.Synced(t, es) {
+				if !regexp.MustCompile(tc.like).MatchString(password) {
+					t.Errorf("a password of %d characters under %q is not like %s", len(password), key, tc.like)
+				}
+				seen[password] = true
+			}
+			if len(seen) != len(tc.keys) {
+				t.Errorf("%d passwords for %d keys, want one for each", len(seen), len(tc.keys))
+			}
+			suite.End(t, es)
+		})
+	}
+}
+
+// TestKeepPrevious keeps the password before the present one beside it, for as long as the generator says so.
+func TestKeepPrevious(t *testing.T) {
+	const ns = "keep-previous"
+	suite.Namespace(t, ns, nil)
+	suite.Start(t, "generator-password", config.RBAC, generator)
+	g := namespaced(ns, "db", spec{GeneratorSpec: common.GeneratorSpec{KeepPrevious: true}})
+	suite.Create(t, g)
+	es := operatortest.Generated(ns, "db", "Password", "db")
+	suite.Create(t, es)
+	was := suite.Synced(t, es)
+	if len(was) != 1 {
+		t.Errorf("%d keys, and there is no password before the first", len(was))
+	}
+	for _, request := range []string{"1", "2"} {
+		suite.Refresh(t, es, request)
+		is := suite.Synced(t, es)
+		if len(is) != 2 || is["password"] == was["password"] || is["password-previous"] != was["password"] {
+			t.Errorf("refresh %s: the Secret has %d keys, and must hold a new password and the last one", request, len(is))
+		}
+		was = is
+	}
+	suite.Ready(t, g) // It reads the generator again.
+	g.Spec.KeepPrevious = false
+	if err := suite.API.Update(t.Context(), g); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{"password": was["password"]}
+	controlplane.Eventually(t, func() string { return cmp.Diff(want, suite.Data(t, ns, "db")) })
+	suite.End(t, es)
+}
+
+// TestGenerateExamples applies the example of the docs as it is, in two namespaces: one that its
+// ClusterPassword serves, and one that it does not.
+func TestGenerateExamples(t *testing.T) {
+	suite.Namespace(t, "shop", map[string]string{"passwords": "generated"})
+	suite.Namespace(t, "garden", nil)
+	suite.Start(t, "generator-password", config.RBAC, generator)
+	suite.Apply(t, examples.Password, func(*unstructured.Unstructured) {})
+	outside := operatortest.Generated("garden", "sessions", "ClusterPassword", "sessions")
+	suite.Create(t, outside)
+
+	for name, want := range map[string]map[string]string{
+		"shop-db":  {"password": `^[0-9A-Za-z._+-]{32}$`},
+		"sessions": {"signing-key": `^[0-9A-Za-z]{64}$`, "encryption-key": `^[0-9A-Za-z]{64}$`},
+	} {
+		es := operatortest.Generated("shop", name, "", "")
+		got := suite.Synced(t, es)
+		if len(got) != len(want) {
+			t.Errorf("%s has %d keys, want %d", name, len(got), len(want))
+		}
+		for key, like := range want {
+			if !regexp.MustCompile(like).MatchString(got[key]) {
+				t.Errorf("%s: the password of %d characters under %q is not like %s", name, len(got[key]), key, like)
+			}
+		}
+	}
+	controlplane.Eventually(t, func() string { return cmp.Diff("False Forbidden", suite.Ready(t, outside)) })
+}
+
+// TestBadGenerators have objects wait, and say what is to be mended.
+func TestBadGenerators(t *testing.T) {
+	const ns = "bad-generators"
+	suite.Namespace(t, ns, nil)
+	suite.Start(t, "generator-password", config.RBAC, generator)
+	// Each passes the rules of the CRD.
+	cases := map[string]struct {
+		why  string
+		spec spec
+		says string
+	}{
+		"Digits":   {"Digits alone are not many.", spec{PasswordSettings: wanted{Length: 19, Digits: new(int32(19)), AllowRepeat: true}}, "spec.length: a password of 19 characters"},
+		"Symbols":  {"Nor is one symbol again and again.", spec{PasswordSettings: wanted{Symbols: new(int32(24)), SymbolCharacters: new("-"), AllowRepeat: true}}, "spec.length: a password of 24 characters"},
+		"Previous": {"Two values would have one key.", spec{GeneratorSpec: common.GeneratorSpec{KeepPrevious: true}, PasswordSettings: wanted{SecretKeys: []string{"a", "a-previous"}}}, "spec.secretKeys"},
+	}
+	made := func() []string { return suite.Made(t, &v1alpha1.Password{}, &v1alpha1.ClusterPassword{}) }
+	bad := map[string]operatortest.BadStore{}
+	for name, tc := range cases {
+		bad[name] = operatortest.BadStore{Why: tc.why, Store: namespaced(ns, "", tc.spec), Want: common.ReasonStoreInvalidSpec, Says: tc.says}
+	}
+	t.Run("Password", func(t *testing.T) { suite.BadStores(t, ns, bad, made) })
+	bad = map[string]operatortest.BadStore{
+		"Keys": {
+			Why: "A password has no key in a store.", Store: serving(spec{}, common.StoreCondition{}, common.StoreCondition{AllowedKeys: []string{"*"}}),
+			Want: common.ReasonStoreInvalidSpec, Says: "spec.conditions[1].allowedKeys: a generator has no keys",
+		},
+		"Access": {
+			Why: "Nothing is pushed to it.", Store: serving(spec{}, common.StoreCondition{Access: common.AccessReadOnly}),
+			Want: common.ReasonStoreInvalidSpec, Says: "spec.conditions[0].access: nothing is pushed to a generator",
+		},
+	}
+	for name, tc := range cases {
+		bad[name] = operatortest.BadStore{Why: tc.why, Store: serving(tc.spec), Want: common.ReasonStoreInvalidSpec, Says: tc.says}
+	}
+	t.Run("ClusterPassword", func(t *testing.T) { suite.BadStores(t, ns, bad, made) })
+	t.Run("Ungated", func(t *testing.T) {
+		suite.Ungated(t, ns, namespaced(ns, "ungated", cases["Digits"].spec), `Invalid: Password "ungated": spec.length: a password of 19 characters`)
+	})
+	t.Run("Excluded", func(t *testing.T) {
+		g := serving(spec{}, common.StoreCondition{Namespaces: []string{"elsewhere"}})
+		g.Name = "elsewhere"
+		suite.Excludes(t, ns, g)
+	})
+}

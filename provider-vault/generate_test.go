@@ -1,0 +1,444 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	common "github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/controlplane"
+	"github.com/direct-secrets/direct-secrets/common/operator/operatortest"
+	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/provider-vault/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/provider-vault/config"
+	"github.com/direct-secrets/direct-secrets/provider-vault/vaulttest"
+)
+
+type dynamicSpec = v1alpha1.VaultDynamicSecretSpec
+
+func newDynamic(namespace, name string, s dynamicSpec) *v1alpha1.VaultDynamicSecret {
+	return &v1alpha1.VaultDynamicSecret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: s}
+}
+
+func newClusterDynamic(name string, s dynamicSpec, conditions ...common.StoreCondition) *v1alpha1.ClusterVaultDynamicSecret {
+	g := &v1alpha1.ClusterVaultDynamicSecret{Spec: v1alpha1.ClusterVaultDynamicSecretSpec{VaultDynamicSecretSpec: s}}
+	g.Name, g.Spec.Conditions = name, conditions
+	return g
+}
+
+// What policies allow. To renew leases is in Vault's own policy default.
+const (
+	toMake   = `path "accounts/creds/*" { capabilities = ["read"] }` + "\n" + `path "auth/token/create/*" { capabilities = ["update"] }` + "\n"
+	toRevoke = `path "sys/leases/revoke" { capabilities = ["update"] }` + "\n" + `path "auth/token/revoke-accessor" { capabilities = ["update"] }` + "\n"
+	toKeep   = `path "auth/token/renew-accessor" { capabilities = ["update"] }` + "\n"
+)
+
+// accounts is a server with a secrets engine whose credentials are accounts. Those of the role app live for an
+// hour unless they are renewed, those of the role short for seconds.
+func accounts(t *testing.T) *vaulttest.Server {
+	t.Helper()
+	srv := vaulttest.Start(t)
+	srv.MountAccounts("accounts")
+	srv.AccountRole("accounts", "app", vaulttest.M{"ttl": 3600, "max_ttl": 86400})
+	srv.Policy("maker", toMake+toRevoke)
+	srv.Enable("approle")
+	return srv
+}
+
+// appRole makes an AppRole with a policy and returns an auth that logs in with it. What that needs is in a
+// Secret of a namespace.
+func appRole(t *testing.T, srv *vaulttest.Server, ns, name, policy string) *v1alpha1.VaultAuth {
+	t.Helper()
+	srv.Do(http.MethodPost, "auth/approle/role/"+name, vaulttest.M{"token_policies": policy, "token_ttl": "1h"})
+	secret := "approle-" + name
+	suite.Secret(t, ns, secret, map[string]string{
+		"role":   srv.Do(http.MethodGet, "auth/approle/role/"+name+"/role-id", nil)["role_id"].(string),
+		"secret": srv.Do(http.MethodPost, "auth/approle/role/"+name+"/secret-id", nil)["secret_id"].(string),
+	})
+	return &v1alpha1.VaultAuth{AppRole: &v1alpha1.AppRoleAuth{RoleRef: new(ref(secret, "role")), SecretRef: ref(secret, "secret")}}
+}
+
+func asks(srv *vaulttest.Server, path string, a *v1alpha1.VaultAuth) dynamicSpec {
+	return dynamicSpec{VaultServer: v1alpha1.VaultServer{Server: srv.URL, Auth: a}, Path: path}
+}
+
+// wantAccounts waits until exactly these accounts live.
+func wantAccounts(t *testing.T, srv *vaulttest.Server, want ...string) {
+	t.Helper()
+	slices.Sort(want)
+	controlplane.Eventually(t, func() string {
+		got := srv.Accounts("accounts")
+		slices.Sort(got)
+		return cmp.Diff(strings.Join(want, " "), strings.Join(got, " "))
+	})
+}
+
+// TestGenerates has credentials made for objects, from the first to the end, after which they are revoked.
+func TestGenerates(t *testing.T) {
+	const ns = "generates"
+	srv := accounts(t)
+	enableKubernetes(t, srv)
+	srv.Do(http.MethodPost, "auth/kubernetes/role/shop", vaulttest.M{
+		"bound_service_account_names": "default", "bound_service_account_namespaces": ns, "token_policies": "maker", "token_ttl": "1h",
+	})
+	srv.Do(http.MethodPost, "auth/token/roles/app", vaulttest.M{})
+	suite.Namespace(t, ns, nil)
+	byRole := appRole(t, srv, ns, "shop", "maker")
+	suite.Secret(t, ns, "vault", map[string]string{"token": srv.Token(vaulttest.M{"policies": []string{"maker"}, "ttl": "2h"})})
+	suite.Start(t, "provider-vault", config.RBAC, provider)
+
+	byToken := &v1alpha1.VaultAuth{TokenSecretRef: new(ref("vault", "token"))}
+	byAccount := &v1alpha1.VaultAuth{Kubernetes: &v1alpha1.KubernetesAuth{Role: "shop", ServiceAccountRef: &common.ServiceAccountSelector{Name: "default"}}}
+	clusterRole, clusterToken, clusterAccount := byRole.DeepCopy(), byToken.DeepCopy(), byAccount.DeepCopy()
+	clusterRole.AppRole.RoleRef.Namespace, clusterRole.AppRole.SecretRef.Namespace = ns, ns
+	clusterToken.TokenSecretRef.Namespace = ns
+	clusterAccount.Kubernetes.ServiceAccountRef.Namespace = ns
+	const app = "accounts/creds/app"
+	tokens := func(a *v1alpha1.VaultAuth) dynamicSpec {
+		s := asks(srv, "auth/token/create/app", a)
+		s.Method, s.ResultType = v1alpha1.MethodPost, v1alpha1.ResultAuth
+		s.Parameters = &runtime.RawExtension{Raw: []byte(`{"policies":["default"],"ttl":"30m"}`)}
+		return s
+	}
+	account := operatortest.Generation{Secrets: []string{"username", "password"}, Plain: []string{"limits", "groups", "note"}}
+	token := operatortest.Generation{Secrets: []string{"client_token"}, Plain: []string{
+		"accessor", "entity_id", "lease_duration", "metadata", "mfa_requirement", "num_uses", "orphan", "policies", "renewable", "token_policies", "token_type",
+	}}
+	cases := map[string]struct {
+		generator store.GeneratorObject
+		makes     operatortest.Generation
+	}{
+		"AppRole":           {newDynamic(ns, "role", asks(srv, app, byRole)), account},
+		"Token":             {newDynamic(ns, "token", asks(srv, app, byToken)), account},
+		"Kubernetes":        {newDynamic(ns, "kubernetes", asks(srv, app, byAccount)), account},
+		"Auth":              {newDynamic(ns, "auth", tokens(byRole)), token},
+		"ClusterAppRole":    {newClusterDynamic("role", asks(srv, app, clusterRole)), account},
+		"ClusterToken":      {newClusterDynamic("token", asks(srv, app, clusterToken)), account},
+		"ClusterKubernetes": {newClusterDynamic("kubernetes", asks(srv, app, clusterAccount)), account},
+		"ClusterAuth":       {newClusterDynamic("auth", tokens(clusterAccount)), token},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			tc.makes.Generator, tc.makes.Namespace = tc.generator, ns
+			suite.Generates(t, tc.makes)
+			es := operatortest.Generated(ns, "another", suite.Kind(t, tc.generator), tc.generator.GetName())
+			suite.Create(t, es)
+			data := suite.Synced(t, es)
+			lives := func() bool {
+				if accessor := data["accessor"]; accessor != "" {
+					return srv.Lives(accessor)
+				}
+				return slices.Contains(srv.Accounts("accounts"), data["username"])
+			}
+			if !lives() {
+				t.Error("what the Secret holds does not live")
+			}
+			suite.End(t, es)
+			if lives() {
+				t.Error("nothing is left of the object, and what it had lives")
+			}
+			wantAccounts(t, srv)
+		})
+	}
+}
+
+// TestRevokedLast has a credential replaced twice while the Secret cannot be written. What the Secret holds
+// lives until it holds another, and is revoked then.
+func TestRevokedLast(t *testing.T) {
+	const ns = "revoked-last"
+	srv := accounts(t)
+	suite.Namespace(t, ns, nil)
+	s := asks(srv, "accounts/creds/app", appRole(t, srv, ns, "shop", "maker"))
+	s.RevocationDelay = "0s"
+	suite.Create(t, newDynamic(ns, "db", s))
+	somebody := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "somebody"}}
+	suite.Create(t, somebody)
+	suite.Start(t, "provider-vault", config.RBAC, provider)
+	es := operatortest.Generated(ns, "db", "VaultDynamicSecret", "db")
+	suite.Create(t, es)
+	first := suite.Synced(t, es)["username"]
+	wantAccounts(t, srv, first)
+
+	owned := func(refs []metav1.OwnerReference) {
+		t.Helper()
+		secret := &corev1.Secret{}
+		if err := suite.API.Get(t.Context(), client.ObjectKeyFromObject(es), secret); err != nil {
+			t.Fatal(err)
+		}
+		before := secret.DeepCopy()
+		secret.OwnerReferences = refs
+		if err := suite.API.Patch(t.Context(), secret, client.MergeFrom(before)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	owned([]metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: somebody.Name, UID: somebody.UID, Controller: new(true)}})
+	controlplane.Eventually(t, func() string { return cmp.Diff("False Conflict", suite.Ready(t, es)) })
+	for made := 2; made <= 3; made++ {
+		suite.Refresh(t, es, fmt.Sprint(made))
+		controlplane.Eventually(t, func() string {
+			if got := srv.Accounts("accounts"); len(got) != made || !slices.Contains(got, first) {
+				return fmt.Sprintf("%d accounts live, %q among them: %t; want %d", len(got), first, slices.Contains(got, first), made)
+			}
+			// The new one is kept by now, so that the loop has looked at what it replaced.
+			if parts := suite.Parts(t, es); len(parts) != 1 || !strings.Contains(parts[0].Annotations[common.PartAnnotation], fmt.Sprintf(`"request":"%d"`, made)) {
+				return "the part does not tell of the refresh"
+			}
+			return ""
+		})
+		if got := suite.Data(t, ns, "db")["username"]; got != first {
+			t.Fatalf("the Secret that is somebody else's holds %q, want %q", got, first)
+		}
+	}
+
+	owned(nil)
+	controlplane.Eventually(t, func() string {
+		last := suite.Data(t, ns, "db")["username"]
+		if got := srv.Accounts("accounts"); last == first && !slices.Contains(got, first) && suite.Data(t, ns, "db")["username"] == first {
+			t.Fatal("the account that the Secret holds does not live")
+		} else if last == first {
+			return "the Secret holds the first account"
+		}
+		return ""
+	})
+	wantAccounts(t, srv, suite.Synced(t, es)["username"])
+	suite.End(t, es)
+	wantAccounts(t, srv)
+}
+
+// TestLeases has an operator keep credentials alive that live for seconds only, and end and start anew. A
+// lease dies with the token that made it: where the policy allows it the operator goes on renewing that
+// token; else the credential is replaced in time. At no time does a Secret hold one that is dead.
+func TestLeases(t *testing.T) {
+	const ns = "leases"
+	srv := accounts(t)
+	suite.Namespace(t, ns, nil)
+	names := []string{"kept", "replaced"}
+	policies := map[string]string{"kept": toMake + toRevoke + toKeep, "replaced": toMake + toRevoke}
+	for _, name := range names {
+		srv.AccountRole("accounts", name, vaulttest.M{"ttl": 24, "max_ttl": 86400})
+		srv.Policy(name, policies[name])
+		s := asks(srv, "accounts/creds/"+name, appRole(t, srv, ns, name, name))
+		s.RevocationDelay = "0s"
+		suite.Create(t, newDynamic(ns, name, s))
+	}
+	// holds returns whom a Secret names, who must live.
+	holds := func(t *testing.T, name string) string {
+		t.Helper()
+		user := suite.Data(t, ns, name)["username"]
+		if user != "" && !slices.Contains(srv.Accounts("accounts"), user) && suite.Data(t, ns, name)["username"] == user {
+			t.Fatalf("Secret %s holds an account that does not live", name)
+		}
+		return user
+	}
+	// renewed is when the lease of an account was renewed last; empty for never.
+	renewed := func(name string) string {
+		for _, id := range srv.Leases("accounts/creds/" + name) {
+			if at, ok := srv.Lease(id)["last_renewal"].(string); ok {
+				return at
+			}
+		}
+		return ""
+	}
+	users, at := map[string]string{}, map[string]string{}
+
+	ok := t.Run("Renewed", func(t *testing.T) {
+		suite.Start(t, "provider-vault", config.RBAC, provider)
+		for _, name := range names {
+			es := operatortest.Generated(ns, name, "VaultDynamicSecret", name)
+			if err := suite.API.Create(t.Context(), es); err != nil { // It outlives this operator.
+				t.Fatal(err)
+			}
+			users[name] = suite.Synced(t, es)["username"]
+		}
+		controlplane.Eventually(t, func() string {
+			for _, name := range names {
+				if user := holds(t, name); user != users[name] {
+					t.Fatalf("Secret %s holds another account, though its lease can be renewed", name)
+				}
+				if at[name] = renewed(name); at[name] == "" {
+					return name + ": the lease has not been renewed"
+				}
+			}
+			return ""
+		})
+	})
+	if !ok {
+		return
+	}
+	for _, name := range names {
+		holds(t, name) // The end of the operator leaves it alone.
+	}
+	t.Run("Restarted", func(t *testing.T) {
+		suite.Start(t, "provider-vault", config.RBAC, provider)
+		controlplane.Eventually(t, func() string {
+			if user := holds(t, "kept"); user != users["kept"] {
+				t.Fatal("Secret kept holds another account, though the token that made it can be renewed")
+			}
+			if user := holds(t, "replaced"); user == users["replaced"] {
+				return "replaced: nobody renews the token that made it, and there is no other account yet"
+			}
+			if renewed("kept") == at["kept"] {
+				return "kept: the lease has not been renewed again"
+			}
+			return ""
+		})
+		controlplane.Eventually(t, func() string {
+			return cmp.Diff([]int{1, 1}, []int{len(srv.Leases("accounts/creds/kept")), len(srv.Leases("accounts/creds/replaced"))})
+		})
+		for _, name := range names {
+			holds(t, name)
+			es := operatortest.Generated(ns, name, "", "")
+			suite.Synced(t, es)
+			suite.End(t, es)
+		}
+		wantAccounts(t, srv)
+	})
+}
+
+// TestMayNotRevoke has the policy leave out what revokes. A person is told, nothing is lost, and what cannot
+// be revoked holds the part for as long as its lease lasts.
+func TestMayNotRevoke(t *testing.T) {
+	const ns = "may-not-revoke"
+	srv := accounts(t)
+	srv.AccountRole("accounts", "short", vaulttest.M{"ttl": 15, "max_ttl": 86400})
+	srv.Policy("maker", toMake)
+	suite.Namespace(t, ns, nil)
+	s := asks(srv, "accounts/creds/short", appRole(t, srv, ns, "shop", "maker"))
+	s.RevocationDelay = "0s"
+	suite.Create(t, newDynamic(ns, "db", s))
+	suite.Start(t, "provider-vault", config.RBAC, provider)
+	es := operatortest.Generated(ns, "db", "VaultDynamicSecret", "db")
+	suite.Create(t, es)
+	first := suite.Synced(t, es)["username"]
+	suite.Refresh(t, es, "1")
+	if second := suite.Synced(t, es)["username"]; second == first {
+		t.Error("a refresh has replaced nothing")
+	}
+	const says = `VaultDynamicSecret "db": a credential that was replaced could not be revoked yet: Denied: revoking: access denied; allow update on "sys/leases/revoke" in a policy`
+	controlplane.Eventually(t, func() string {
+		events := &corev1.EventList{}
+		if err := suite.API.List(t.Context(), events, client.InNamespace(ns)); err != nil {
+			t.Fatal(err)
+		}
+		got := []string{}
+		for _, e := range events.Items {
+			if e.Reason == "LeftBehind" {
+				got = append(got, e.Type+" "+e.Message)
+			}
+		}
+		if !slices.Contains(got, "Warning "+says) {
+			return fmt.Sprintf("events %q, want %q", got, says)
+		}
+		return ""
+	})
+	suite.End(t, es)
+	wantAccounts(t, srv)
+}
+
+// TestRefusedPaths has Vault refuse requests that only it can judge. Validation makes nothing, so the object
+// tells.
+func TestRefusedPaths(t *testing.T) {
+	const ns = "refused-paths"
+	srv := accounts(t)
+	srv.Policy("maker", toMake+`path "other/*" { capabilities = ["read"] }`)
+	suite.Namespace(t, ns, nil)
+	auth := appRole(t, srv, ns, "shop", "maker")
+	suite.Start(t, "provider-vault", config.RBAC, provider)
+	cases := map[string]struct{ why, path, says string }{
+		"Denied":  {"The policy says no.", "secret/creds/app", `Denied: VaultDynamicSecret "denied": spec.path: access denied; allow read on "secret/creds/app" in a policy`},
+		"Role":    {"There is no such role.", "accounts/creds/none", `Invalid: VaultDynamicSecret "role": spec.path: Vault rejects the request to "accounts/creds/none"`},
+		"Nothing": {"There is no such engine.", "other/creds/app", `Invalid: VaultDynamicSecret "nothing": spec.path: Vault has nothing at "other/creds/app"`},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			g := newDynamic(ns, strings.ToLower(name), asks(srv, tc.path, auth))
+			suite.Create(t, g)
+			es := operatortest.Generated(ns, g.Name, "VaultDynamicSecret", g.Name)
+			suite.Create(t, es)
+			controlplane.Eventually(t, func() string {
+				if says := suite.Says(t, es); !strings.HasPrefix(says, "False SecretSyncedError "+tc.says) {
+					return fmt.Sprintf("%s\nReady is %q, want %q", tc.why, says, tc.says)
+				}
+				return cmp.Diff("True Valid", suite.Ready(t, g))
+			})
+		})
+	}
+	wantAccounts(t, srv)
+}
+
+// TestBadGenerators have objects wait, and say what is to be mended.
+func TestBadGenerators(t *testing.T) {
+	const (
+		ns      = "bad-generators"
+		invalid = common.ReasonStoreInvalidSpec
+		failed  = common.ReasonStoreAuthFailed
+		app     = "accounts/creds/app"
+	)
+	srv := accounts(t)
+	suite.Namespace(t, ns, nil)
+	good := appRole(t, srv, ns, "shop", "maker")
+	suite.Secret(t, ns, "vault", map[string]string{"token": "hvs.c4n4ry"})
+	suite.Start(t, "provider-vault", config.RBAC, provider)
+
+	wrong := good.DeepCopy()
+	wrong.AppRole.SecretRef = ref("vault", "token")
+	elsewhere := ref("vault", "token")
+	elsewhere.Namespace = "bank"
+	by := func(sel common.SecretKeySelector) *v1alpha1.VaultAuth {
+		return &v1alpha1.VaultAuth{TokenSecretRef: &sel}
+	}
+	asksAt := func(server string) dynamicSpec {
+		s := asks(srv, app, good)
+		s.Server = server
+		return s
+	}
+	made := func() []string {
+		return suite.Made(t, &v1alpha1.VaultDynamicSecret{}, &v1alpha1.ClusterVaultDynamicSecret{})
+	}
+	bad := map[string]operatortest.BadStore{}
+	for name, tc := range map[string]struct {
+		why        string
+		spec       dynamicSpec
+		want, says string
+	}{
+		"Path":       {"v1 is no part of a path.", asks(srv, "v1/"+app, good), invalid, "spec.path: begins with v1"},
+		"Up":         {"There is no way up.", asks(srv, "accounts/../sys/seal", good), invalid, "spec.path: "},
+		"NoSecret":   {"The token is nowhere.", asks(srv, app, by(ref("none", "token"))), invalid, "spec.auth.tokenSecretRef: Secret bad-generators/none does not exist"},
+		"NoKey":      {"It is not under that key.", asks(srv, app, by(ref("vault", "none"))), invalid, `spec.auth.tokenSecretRef: Secret bad-generators/vault has no value under key "none"`},
+		"Unknown":    {"Vault does not know it.", asks(srv, app, by(ref("vault", "token"))), failed, "spec.auth.tokenSecretRef: "},
+		"SecretID":   {"The AppRole has another one.", asks(srv, app, wrong), failed, "spec.auth.appRole"},
+		"Elsewhere":  {"A namespaced generator reads beside itself.", asks(srv, app, by(elsewhere)), invalid, "spec.auth.tokenSecretRef: Secret vault must not name a namespace"},
+		"Server":     {"This is no URL.", asksAt("vault"), invalid, "spec.server: "},
+		"NobodyHome": {"Nobody listens there.", asksAt("http://127.0.0.1:1"), common.ReasonStoreUnreachable, ""},
+	} {
+		bad[name] = operatortest.BadStore{Why: tc.why, Store: newDynamic(ns, "", tc.spec), Want: tc.want, Says: tc.says}
+	}
+	t.Run("VaultDynamicSecret", func(t *testing.T) { suite.BadStores(t, ns, bad, made) })
+
+	// Vault locks an AppRole after wrong secret ids, so that this is another one.
+	shared := appRole(t, srv, ns, "other", "maker")
+	shared.AppRole.RoleRef.Namespace, shared.AppRole.SecretRef.Namespace = ns, ns
+	bad = map[string]operatortest.BadStore{
+		"NoNamespace": {Why: "Which namespace?", Store: newClusterDynamic("", asks(srv, app, good)), Want: invalid, Says: "spec.auth.appRole"},
+		"Keys": {
+			Why: "A path is no key.", Store: newClusterDynamic("", asks(srv, app, shared), common.StoreCondition{AllowedKeys: []string{"accounts/*"}}),
+			Want: invalid, Says: "spec.conditions[0].allowedKeys: a generator has no keys",
+		},
+	}
+	t.Run("ClusterVaultDynamicSecret", func(t *testing.T) { suite.BadStores(t, ns, bad, made) })
+	t.Run("Ungated", func(t *testing.T) {
+		suite.Ungated(t, ns, newDynamic(ns, "ungated", asks(srv, app, wrong)), `Denied: VaultDynamicSecret "ungated": spec.auth.appRole`)
+	})
+	t.Run("Excluded", func(t *testing.T) {
+		suite.Excludes(t, ns, newClusterDynamic("elsewhere", asks(srv, app, shared), common.StoreCondition{Namespaces: []string{"elsewhere"}}))
+	})
+	wantAccounts(t, srv)
+}
