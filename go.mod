@@ -23,6 +23,7 @@ require (
 	github.com/aws/aws-sdk-go-v2/internal/endpoints/v2 v2.8.9 // indirect
 	github.com/aws/smithy-go v1.28.8 // indirect
 	github.com/crossplane/crossplane-runtime/v2 v2.4.0 // indirect
+	github.com/direct-secrets/direct-secrets/generator-password v0.1.0 // indirect
 	github.com/emicklei/go-restful/v3 v3.13.0 // indirect
 	github.com/evanphx/json-patch/v5 v5.9.11 // indirect
 	github.com/google/uuid v1.6.0 // indirect
@@ -295,3 +296,5 @@ replace github.com/direct-secrets/direct-secrets/common => ./common
 replace github.com/direct-secrets/direct-secrets/provider-aws => ./provider-aws
 
 replace github.com/direct-secrets/direct-secrets/e2e => ./e2e
+
+replace github.com/direct-secrets/direct-secrets/generator-password => ./generator-password
