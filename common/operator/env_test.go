@@ -76,6 +76,12 @@ func newEnv(t *testing.T, flags ...func(*operator.Flags)) *env {
 func newIdleEnv(t *testing.T, flags ...func(*operator.Flags)) *env {
 	t.Helper()
 	t.Parallel()
+	return newSerialEnv(t, flags...)
+}
+
+// newSerialEnv is newIdleEnv for tests that see to it by themselves that they run side by side.
+func newSerialEnv(t *testing.T, flags ...func(*operator.Flags)) *env {
+	t.Helper()
 	e := &env{T: t, ctx: t.Context(), ns: "t-" + randomName(), server: fake.NewServer(), flags: flags, config: config, stop: func() {}}
 	e.backend = e.server.Backend("main")
 	e.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: e.ns}})

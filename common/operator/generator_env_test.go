@@ -35,7 +35,13 @@ type genEnv struct {
 // in no Secret any more.
 func newGenEnv(t *testing.T, change ...func(*fakev1.FakeGenerator)) *genEnv {
 	t.Helper()
-	g := &genEnv{env: newIdleEnv(t)}
+	return genEnvOf(newIdleEnv(t), change...)
+}
+
+// genEnvOf is newGenEnv in an environment of the test's own making.
+func genEnvOf(e *env, change ...func(*fakev1.FakeGenerator)) *genEnv {
+	e.Helper()
+	g := &genEnv{env: e}
 	g.backend = g.server.Backend("gen",
 		fake.Clock(func() time.Time { return time.Now().Add(time.Duration(g.ahead.Load())) }),
 		fake.OnRevoke(g.checkRevoked))

@@ -40,7 +40,8 @@ func TestGeneratorModel(t *testing.T) {
 	for i := range generatorWorkers {
 		wg.Go(func() {
 			t.Run(fmt.Sprintf("Worker%d", i), func(t *testing.T) {
-				g := newGenEnv(t, leased, func(o *fakev1.FakeGenerator) { o.Spec.TTL, o.Spec.RotationInterval = "1000h", "24h" })
+				// Not by t.Parallel, which would run but one worker for each core.
+				g := genEnvOf(newSerialEnv(t), leased, func(o *fakev1.FakeGenerator) { o.Spec.TTL, o.Spec.RotationInterval = "1000h", "24h" })
 				for n := range sequences {
 					m := &generatorModel{genEnv: g, name: fmt.Sprintf("db-%d", n), random: rand.New(rand.NewPCG(seed, uint64(i*generatorSequences+n)))}
 					t.Logf("seed %d, worker %d, sequence %d", seed, i, n)
