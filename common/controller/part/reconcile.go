@@ -191,15 +191,21 @@ func (p *pass) plan(rec part.Record, m metav1.Object) todo {
 			t.unkept = append(t.unkept, id)
 		}
 	}
+	t.freed, t.revoked = p.retired(rec, held)
+	return t
+}
+
+// retired returns the credentials that nobody holds any more, and those that are to be revoked now.
+func (p *pass) retired(rec part.Record, held bool) (freed, revoked []part.Retired) {
 	for _, c := range rec.Retired {
 		switch {
 		case expired(c.Expires, p.now), !c.Release.IsZero() && p.due(c.Release):
-			t.revoked = append(t.revoked, c)
+			revoked = append(revoked, c)
 		case c.Release.IsZero() && held && !p.user.named[c.Version] && !rec.Kept(c):
-			t.freed = append(t.freed, c)
+			freed = append(freed, c)
 		}
 	}
-	return t
+	return freed, revoked
 }
 
 // maxRetired is how many credentials of an object may wait for their revocation: each is kept in an annotation.
