@@ -109,8 +109,12 @@ func newProtocols() protocols {
 	return protocols{newTransport((*http.Protocols).SetHTTP1), newTransport((*http.Protocols).SetUnencryptedHTTP2)}
 }
 
+// idle is how long a connection is kept that nobody uses. To close each after its request loses answers now and then:
+// net/http ends a connection of HTTP/2 as soon as it carries no request, and the next one may be on it already.
+const idle = time.Second
+
 func newTransport(speak func(*http.Protocols, bool)) *http.Transport {
-	t := &http.Transport{DisableCompression: true, DisableKeepAlives: true, Protocols: &http.Protocols{}}
+	t := &http.Transport{DisableCompression: true, IdleConnTimeout: idle, Protocols: &http.Protocols{}}
 	speak(t.Protocols, true)
 	return t
 }
