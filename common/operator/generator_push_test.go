@@ -3,6 +3,7 @@ package operator_test
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -130,24 +131,35 @@ func TestPushGenerateFails(t *testing.T) {
 	}
 }
 
+func sorted(names ...string) []string { return slices.Sorted(slices.Values(names)) }
+
 // TestStaleCaches has an operator one of whose caches is behind, beside one that is up to date and has
 // rotated already. The one behind must not rotate again.
 func TestStaleCaches(t *testing.T) {
+	never := func(es *v1alpha1.ExternalSecret) { es.Spec.Target.CleanupPolicy = v1alpha1.CleanupNever }
 	rotate := func(g *genEnv) { update(g.env, g.get("db"), request("2")) }
 	cases := map[string]struct {
 		reason, resource string
 		rotate           func(g *genEnv)
+		// keeps is true if the value stays.
+		keeps bool
 	}{
-		"Objects": {"It sees an older request than the one that was served.", "externalsecrets", rotate},
-		"Parts":   {"It does not see that the request was served.", "secrets", rotate},
+		"Objects": {"It sees an older request than the one that was served.", "externalsecrets", rotate, false},
+		"Parts":   {"It does not see that the request was served.", "secrets", rotate, false},
 		"Generators": {"It sees the generator as it was.", "fakegenerators", func(g *genEnv) {
 			update(g.env, g.generator("gen"), func(o *fakev1.FakeGenerator) { o.Spec.Prefix = "v" })
-		}},
+		}, false},
+		"Owners": {"It sees an object that is no more, and must not give the part back to it.", "externalsecrets", func(g *genEnv) {
+			g.delete(g.get("db"))
+			g.create(g.generated("db", request("1"), never))
+			g.wantReady("db", v1alpha1.ReasonSecretSynced)
+			g.wantDelivered("db")
+		}, true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			g := newGenEnv(t, leased)
-			g.create(g.generated("db", request("1")))
+			g.create(g.generated("db", request("1"), never))
 			g.wantReady("db", v1alpha1.ReasonSecretSynced)
 			g.wantDelivered("db")
 			first := g.user("db")
@@ -155,12 +167,15 @@ func TestStaleCaches(t *testing.T) {
 
 			behind := &genEnv{env: &env{T: g.T, ctx: g.ctx, ns: g.ns, server: g.server, backend: g.backend, config: rest.CopyConfig(config)}}
 			l := newLag(tc.resource)
-			var looks atomic.Int32 // of the operator that is behind, at the part
+			var looks, writes atomic.Int32 // of the operator that is behind, at the part
 			behind.config.Wrap(l.wrap)
 			behind.config.Wrap(func(next http.RoundTripper) http.RoundTripper {
 				return roundTripper(func(r *http.Request) (*http.Response, error) {
 					if r.Method == http.MethodGet && strings.Contains(r.URL.Path, "/secrets/db-part-") {
 						looks.Add(1)
+					}
+					if r.Method != http.MethodGet && strings.Contains(r.URL.Path, "/secrets/db-part-") {
+						writes.Add(1)
 					}
 					return next.RoundTrip(r)
 				})
@@ -173,11 +188,15 @@ func TestStaleCaches(t *testing.T) {
 			defer l.hold(false)
 			l.hold(true)
 			looks.Store(0)
+			writes.Store(0)
 			g.startBy(&g.ahead)
 
 			tc.rotate(g)
-			second := g.wantUser("db", tc.reason, not(first))
-			g.wantLive(warm, second)
+			second, made := first, 2
+			if !tc.keeps {
+				second, made = g.wantUser("db", tc.reason, not(first)), 3
+			}
+			g.wantLive(sorted(warm, second)...)
 			g.pass(0)
 			g.eventually(func() string {
 				if looks.Load() == 0 {
@@ -185,14 +204,17 @@ func TestStaleCaches(t *testing.T) {
 				}
 				return ""
 			})
+			if n := writes.Load(); tc.keeps && n > 0 {
+				t.Errorf("%s\nthe operator that is behind has written the part %d times", tc.reason, n)
+			}
 			l.hold(false)
 			g.wantReady("db", v1alpha1.ReasonSecretSynced)
-			g.wantLive(warm, second)
+			g.wantLive(sorted(warm, second)...)
 			if diff := cmp.Diff(second, g.user("db")); diff != "" {
 				t.Errorf("%s\nthe Secret: -want, +got:\n%s", tc.reason, diff)
 			}
-			if n := g.backend.Count(fake.CallGenerate); n != 3 {
-				t.Errorf("%s\n%d credentials were made, want 3", tc.reason, n)
+			if n := g.backend.Count(fake.CallGenerate); n != made {
+				t.Errorf("%s\n%d credentials were made, want %d", tc.reason, n, made)
 			}
 		})
 	}

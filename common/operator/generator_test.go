@@ -252,9 +252,9 @@ func TestRotation(t *testing.T) {
 	}
 }
 
-// finite makes credentials that are issued so far unfit to be renewed.
+// finite makes credentials unfit to be renewed, also if the operator asks twice since a write of its was in conflict.
 func (g *genEnv) finite() {
-	g.backend.Inject(fake.Fault{Call: fake.CallRenew, Times: 1, Err: notRenewable})
+	g.backend.Inject(fake.Fault{Call: fake.CallRenew, Err: notRenewable})
 }
 
 // TestKeepPrevious keeps the values before the present ones beside them, and lets them go when asked to.

@@ -10,9 +10,7 @@ import (
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/ratelimiter"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -107,7 +105,7 @@ func Setup(mgr manager.Manager, live client.Client, pool *connection.Pool, watch
 	if err != nil {
 		return errors.Wrap(err, "cannot index ExternalSecrets by store")
 	}
-	if err := mgr.GetFieldIndexer().IndexField(context.Background(), secretMetadata(), markIndex, func(obj client.Object) []string {
+	if err := mgr.GetFieldIndexer().IndexField(context.Background(), routing.SecretMetadata(), markIndex, func(obj client.Object) []string {
 		return slices.Collect(maps.Keys(target.Marks(obj.GetAnnotations())))
 	}); err != nil {
 		return errors.Wrap(err, "cannot index Secrets by mark")
@@ -150,7 +148,7 @@ func (c *Credentials) Changed(k store.Kind, s types.NamespacedName, namespace st
 }
 
 func (r *Reconciler) watch(c controller.Controller, mgr manager.Manager) error {
-	secrets := secretMetadata()
+	secrets := routing.SecretMetadata()
 	sources := []source.Source{
 		source.Kind[client.Object](mgr.GetCache(), &v1alpha1.ExternalSecret{}, r.objectEvents()),
 		source.Kind[client.Object](mgr.GetCache(), secrets, r.secretEvents()),
@@ -173,13 +171,6 @@ func (r *Reconciler) watch(c controller.Controller, mgr manager.Manager) error {
 	// other large one, shall fill meanwhile and not after.
 	_, err := mgr.GetCache().GetInformer(context.Background(), secrets, cache.BlockUntilSynced(false))
 	return errors.Wrap(err, "cannot watch Secrets")
-}
-
-// secretMetadata returns an empty Secret of which only the metadata is read.
-func secretMetadata() *metav1.PartialObjectMetadata {
-	m := &metav1.PartialObjectMetadata{}
-	m.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
-	return m
 }
 
 type requests = workqueue.TypedRateLimitingInterface[reconcile.Request]

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/controller/routing"
 	"github.com/direct-secrets/direct-secrets/common/part"
 	"github.com/direct-secrets/direct-secrets/common/render"
 	"github.com/direct-secrets/direct-secrets/common/store"
@@ -39,7 +40,7 @@ func (p *pass) regard() error {
 		if s.Message != "" && p.generated.problem == "" {
 			p.generated.problem = s.Message
 		}
-		m := secretMetadata()
+		m := routing.SecretMetadata()
 		err := p.cache.Get(p.ctx, types.NamespacedName{Namespace: p.es.Namespace, Name: s.Name}, m)
 		switch rec, ok := part.Of(m.Annotations); {
 		case kerrors.IsNotFound(err):

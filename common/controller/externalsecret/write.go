@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/controller/routing"
 	"github.com/direct-secrets/direct-secrets/common/policy"
 	"github.com/direct-secrets/direct-secrets/common/render"
 	"github.com/direct-secrets/direct-secrets/common/store"
@@ -79,7 +80,7 @@ type effect struct {
 // cached returns the metadata of the target, from the cache or as it was just written; nil if there
 // is none.
 func (p *pass) cached() (metav1.Object, error) {
-	m := secretMetadata()
+	m := routing.SecretMetadata()
 	err := p.obj.whileLocked(func() error {
 		err := p.cache.Get(p.ctx, p.targetKey(), m)
 		if kerrors.IsNotFound(err) {
@@ -99,7 +100,7 @@ func (p *pass) cached() (metav1.Object, error) {
 
 // peek reads the metadata of the target live; nil if there is none.
 func (p *pass) peek() (metav1.Object, error) {
-	m := secretMetadata()
+	m := routing.SecretMetadata()
 	err := p.client.Get(p.ctx, p.targetKey(), m)
 	if kerrors.IsNotFound(err) {
 		return nil, nil

@@ -89,10 +89,10 @@ func (p *pass) live(ctx context.Context) (*corev1.Secret, error) {
 }
 
 // fence reads the object and its generators live where caches that are behind could do harm: before values
-// are replaced, before the part of another object is taken over, and before anything is revoked. It is true
-// if they are not as this pass takes them to be.
+// are replaced, before a part is given to an object, and before anything is revoked. It is true if they are not
+// as this pass takes them to be.
 func (p *pass) fence(ctx context.Context, t todo, rec part.Record) (moved bool, err error) {
-	replaces := t.adopt || len(t.freed) > 0 || len(t.dropped) > 0
+	replaces := t.adopt || t.owners || len(t.freed) > 0 || len(t.dropped) > 0
 	for _, s := range t.values {
 		if s.action != part.Make {
 			continue
@@ -133,6 +133,8 @@ func (p *pass) specNow(ctx context.Context, ref v1alpha1.StoreRef) (string, erro
 	return part.SpecHash(g)
 }
 
+// draft returns the part as it is. Whose it is changes only when it is written: until then the fence has to see
+// that it may be another object's.
 func (p *pass) draft(rec part.Record, live *corev1.Secret) *draft {
 	d := &draft{rec: rec, data: map[string][]byte{}, rotated: map[string]string{}}
 	d.rec.Entries = maps.Clone(rec.Entries)
@@ -149,7 +151,6 @@ func (p *pass) draft(rec part.Record, live *corev1.Secret) *draft {
 			delete(d.data, id)
 		}
 	}
-	d.rec.Kind, d.rec.Name, d.rec.UID, d.rec.Class = p.req.kind, p.req.Name, p.user.GetUID(), p.opts.ControllerClass
 	p.obj.mu.Lock()
 	defer p.obj.mu.Unlock()
 	d.rec.Retired = append(d.rec.Retired, p.obj.carried...)
@@ -203,6 +204,7 @@ func (p *pass) keep(ctx context.Context, live *corev1.Secret, d *draft) error {
 // fill brings a part to what a draft says.
 func (p *pass) fill(ctx context.Context, s *corev1.Secret, d *draft) error {
 	s.Data = d.data
+	d.rec.Kind, d.rec.Name, d.rec.UID, d.rec.Class = p.req.kind, p.req.Name, p.user.GetUID(), p.opts.ControllerClass
 	if err := d.rec.Put(s); err != nil {
 		return err
 	}

@@ -13,9 +13,7 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/ratelimiter"
 	"github.com/go-logr/logr"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/workqueue"
@@ -152,7 +150,7 @@ func (r *Reconciler) watch(c controller.Controller, mgr manager.Manager) error {
 	sources := []source.Source{
 		source.Kind[client.Object](mgr.GetCache(), &v1alpha1.ExternalSecret{}, r.objectEvents()),
 		source.Kind[client.Object](mgr.GetCache(), &v1alpha1.PushSecret{}, r.objectEvents()),
-		source.Kind[client.Object](mgr.GetCache(), secretMetadata(), r.secretEvents()),
+		source.Kind[client.Object](mgr.GetCache(), routing.SecretMetadata(), r.secretEvents()),
 	}
 	byLabels := false
 	for _, k := range r.routes.Kinds {
@@ -171,12 +169,6 @@ func (r *Reconciler) watch(c controller.Controller, mgr manager.Manager) error {
 		}
 	}
 	return nil
-}
-
-func secretMetadata() *metav1.PartialObjectMetadata {
-	m := &metav1.PartialObjectMetadata{}
-	m.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
-	return m
 }
 
 type requests = workqueue.TypedRateLimitingInterface[reconcile.Request]
@@ -219,7 +211,7 @@ func (r *Reconciler) secretEvents() handler.EventHandler {
 	onTarget := func(ctx context.Context, o client.Object) {
 		for name := range target.Marks(o.GetAnnotations()) {
 			req := request{externalSecretKind, types.NamespacedName{Namespace: o.GetNamespace(), Name: name}}
-			m := secretMetadata()
+			m := routing.SecretMetadata()
 			if r.cache.Get(ctx, types.NamespacedName{Namespace: o.GetNamespace(), Name: r.nameOf(req)}, m) == nil {
 				r.enqueue(req)
 			}

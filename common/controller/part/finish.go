@@ -33,8 +33,8 @@ func (r *Reconciler) bears(o metav1.Object) bool {
 // orphaned looks after what an object that is gone has left.
 func (p *pass) orphaned(ctx context.Context, m *metav1.PartialObjectMetadata) error {
 	p.obj = p.peek(p.req)
-	held := m != nil && m.DeletionTimestamp != nil && p.bears(m)
-	if p.obj == nil && !held {
+	if held := m != nil && m.DeletionTimestamp != nil && p.bears(m); !held && (p.obj == nil || !p.obj.burdened()) {
+		p.forget(p.req)
 		return nil
 	}
 	if p.obj == nil {
@@ -53,13 +53,15 @@ func (p *pass) orphaned(ctx context.Context, m *metav1.PartialObjectMetadata) er
 	for id, m := range all {
 		p.tryAbandon(ctx, id, m)
 	}
-	if used, err := p.inUse(ctx, part.Record{Name: p.req.Name, UID: p.obj.uid}); err != nil {
-		return err
-	} else if !used {
-		carried = slices.DeleteFunc(carried, func(c part.Retired) bool { return p.end(ctx, c) == nil })
-	}
 	if len(carried) > 0 {
 		p.soon()
+		used, err := p.inUse(ctx, part.Record{Name: p.req.Name, UID: p.obj.uid})
+		if err != nil {
+			return err
+		}
+		if !used {
+			carried = slices.DeleteFunc(carried, func(c part.Retired) bool { return p.end(ctx, c) == nil })
+		}
 	}
 	p.obj.mu.Lock()
 	p.obj.carried = carried
@@ -96,10 +98,11 @@ func (p *pass) finish(ctx context.Context, live *corev1.Secret, rec part.Record)
 	for id := range maps.Clone(rec.Entries) {
 		rec.Retire(id)
 	}
-	alive := slices.ContainsFunc(rec.Retired, func(c part.Retired) bool { return !expired(c.Expires, p.now) })
-	if used, err := p.inUse(ctx, rec); err != nil || used && alive {
-		p.again(holdInterval) // The end of that Secret brings it back.
-		return err
+	if slices.ContainsFunc(rec.Retired, func(c part.Retired) bool { return !expired(c.Expires, p.now) }) {
+		if used, err := p.inUse(ctx, rec); err != nil || used {
+			p.again(holdInterval) // The end of that Secret brings it back.
+			return err
+		}
 	}
 	left := 0
 	for _, c := range rec.Retired {

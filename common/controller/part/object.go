@@ -80,9 +80,16 @@ func (r *Reconciler) peek(req request) *object {
 func (r *Reconciler) forget(req request) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if o := r.objects[req]; o != nil && len(o.made)+len(o.carried) == 0 {
+	if o := r.objects[req]; o != nil && !o.burdened() {
 		delete(r.objects, req)
 	}
+}
+
+// burdened reports whether anything is to be revoked that no part tells of.
+func (o *object) burdened() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return len(o.made)+len(o.carried) > 0
 }
 
 // settle forgets values that a part has: the answer to the write that kept them was lost.

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/controller/routing"
 	"github.com/direct-secrets/direct-secrets/common/part"
 	"github.com/direct-secrets/direct-secrets/common/queue"
 	"github.com/direct-secrets/direct-secrets/common/store"
@@ -117,7 +118,7 @@ func (r request) empty() client.Object {
 
 // cached returns the metadata of the part from the cache; nil if it shows none.
 func (p *pass) cached(ctx context.Context) (*metav1.PartialObjectMetadata, error) {
-	m := secretMetadata()
+	m := routing.SecretMetadata()
 	err := p.cache.Get(ctx, p.partKey(), m)
 	if kerrors.IsNotFound(err) {
 		return nil, nil
@@ -308,7 +309,7 @@ func (p *pass) targetUID() (types.UID, bool) {
 	if p.user.target == "" {
 		return "", false
 	}
-	m := secretMetadata()
+	m := routing.SecretMetadata()
 	err := p.cache.Get(context.Background(), types.NamespacedName{Namespace: p.req.Namespace, Name: p.user.target}, m)
 	return m.UID, err == nil && m.DeletionTimestamp == nil
 }
@@ -327,7 +328,7 @@ func (p *pass) targetOwner(ctx context.Context) (*metav1.OwnerReference, error) 
 	if p.user.target == "" {
 		return nil, nil
 	}
-	m := secretMetadata()
+	m := routing.SecretMetadata()
 	err := p.client.Get(ctx, types.NamespacedName{Namespace: p.req.Namespace, Name: p.user.target}, m)
 	if kerrors.IsNotFound(err) || err == nil && m.DeletionTimestamp != nil {
 		return nil, nil

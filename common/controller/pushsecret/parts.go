@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/controller/routing"
 	"github.com/direct-secrets/direct-secrets/common/part"
 	"github.com/direct-secrets/direct-secrets/common/store"
 	"github.com/direct-secrets/direct-secrets/common/watch"
@@ -22,7 +23,7 @@ func (p *pass) partVersions(ctx context.Context, refs map[watch.ObjectRef]versio
 		if s.Name == "" {
 			continue
 		}
-		ref, m := watch.SecretRef(p.ps.Namespace, s.Name), secretMetadata()
+		ref, m := watch.SecretRef(p.ps.Namespace, s.Name), routing.SecretMetadata()
 		if err := p.client.Get(ctx, ref.NamespacedName, m); client.IgnoreNotFound(err) != nil {
 			return errors.Wrap(err, "cannot read a part")
 		}
@@ -107,10 +108,4 @@ func (p *pass) generatedVersion(refs map[watch.ObjectRef]version) string {
 		}
 	}
 	return ""
-}
-
-func secretMetadata() *metav1.PartialObjectMetadata {
-	m := &metav1.PartialObjectMetadata{}
-	m.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
-	return m
 }

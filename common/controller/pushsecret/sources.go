@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/direct-secrets/direct-secrets/common/controller/routing"
 	"github.com/direct-secrets/direct-secrets/common/controller/texts"
 	"github.com/direct-secrets/direct-secrets/common/push"
 	"github.com/direct-secrets/direct-secrets/common/queue"
@@ -77,7 +78,7 @@ func (p *pass) versions(ctx context.Context) (*versions, error) {
 		err = p.partVersions(ctx, next.refs)
 	case sel == nil:
 		ref := watch.SecretRef(p.ps.Namespace, p.ps.Spec.Selector.Secret.Name)
-		m := secretMetadata()
+		m := routing.SecretMetadata()
 		err = client.IgnoreNotFound(p.client.Get(ctx, ref.NamespacedName, m))
 		next.refs[ref] = plain(m.ResourceVersion)
 	default:

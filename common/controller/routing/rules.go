@@ -73,8 +73,13 @@ func (b *Rulebook) Grant(ctx context.Context, cache client.Reader, s store.Clust
 }
 
 // NamespaceMetadata returns an empty Namespace of which only the metadata is read.
-func NamespaceMetadata() *metav1.PartialObjectMetadata {
+func NamespaceMetadata() *metav1.PartialObjectMetadata { return metadataOf("Namespace") }
+
+// SecretMetadata returns an empty Secret of which only the metadata is read.
+func SecretMetadata() *metav1.PartialObjectMetadata { return metadataOf("Secret") }
+
+func metadataOf(kind string) *metav1.PartialObjectMetadata {
 	m := &metav1.PartialObjectMetadata{}
-	m.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
+	m.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(kind))
 	return m
 }
