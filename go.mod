@@ -24,6 +24,8 @@ require (
 	github.com/aws/smithy-go v1.28.8 // indirect
 	github.com/crossplane/crossplane-runtime/v2 v2.4.0 // indirect
 	github.com/direct-secrets/direct-secrets/generator-password v0.1.0 // indirect
+	github.com/direct-secrets/direct-secrets/provider-gcp v0.1.0 // indirect
+	github.com/direct-secrets/direct-secrets/provider-vault v0.1.0 // indirect
 	github.com/emicklei/go-restful/v3 v3.13.0 // indirect
 	github.com/evanphx/json-patch/v5 v5.9.11 // indirect
 	github.com/google/uuid v1.6.0 // indirect
@@ -266,8 +268,6 @@ require (
 	golang.org/x/sys v0.49.0 // indirect
 	golang.org/x/text v0.43.0 // indirect
 	golang.org/x/tools v0.52.0 // indirect
-	google.golang.org/genproto/googleapis/api v0.0.0-20260526163538-3dc84a4a5aaa // indirect
-	google.golang.org/genproto/googleapis/rpc v0.0.0-20260819154853-08b0e4226688 // indirect
 	google.golang.org/protobuf v1.36.12 // indirect
 	gopkg.in/inf.v0 v0.9.1 // indirect
 	gopkg.in/ini.v1 v1.67.0 // indirect
@@ -298,3 +298,7 @@ replace github.com/direct-secrets/direct-secrets/provider-aws => ./provider-aws
 replace github.com/direct-secrets/direct-secrets/e2e => ./e2e
 
 replace github.com/direct-secrets/direct-secrets/generator-password => ./generator-password
+
+replace github.com/direct-secrets/direct-secrets/provider-gcp => ./provider-gcp
+
+replace github.com/direct-secrets/direct-secrets/provider-vault => ./provider-vault

@@ -9,10 +9,12 @@ require (
 	github.com/direct-secrets/direct-secrets/common v0.1.0
 	github.com/direct-secrets/direct-secrets/generator-password v0.1.0
 	github.com/direct-secrets/direct-secrets/provider-aws v0.1.0
+	github.com/direct-secrets/direct-secrets/provider-gcp v0.1.0
 	github.com/direct-secrets/direct-secrets/provider-vault v0.1.0
 	github.com/go-logr/logr v1.4.4
 	github.com/google/go-cmp v0.7.0
 	github.com/google/pprof v0.0.0-20260906184651-6331bc6350fe
+	google.golang.org/grpc v1.83.2
 	k8s.io/api v0.37.0
 	k8s.io/apimachinery v0.37.0
 	k8s.io/client-go v0.37.0
@@ -22,6 +24,8 @@ require (
 )
 
 require (
+	cloud.google.com/go/iam v1.11.0 // indirect
+	cloud.google.com/go/secretmanager v1.22.0 // indirect
 	github.com/aws/aws-sdk-go-v2/internal/configsources v1.5.9 // indirect
 	github.com/aws/aws-sdk-go-v2/internal/endpoints/v2 v2.8.9 // indirect
 	github.com/aws/aws-sdk-go-v2/internal/v4a v1.5.9 // indirect
@@ -89,6 +93,9 @@ require (
 	golang.org/x/text v0.41.0 // indirect
 	golang.org/x/time v0.16.0 // indirect
 	gomodules.xyz/jsonpatch/v2 v2.5.0 // indirect
+	google.golang.org/genproto v0.0.0-20260319201613-d00831a3d3e7 // indirect
+	google.golang.org/genproto/googleapis/api v0.0.0-20260630182238-925bb5da69e7 // indirect
+	google.golang.org/genproto/googleapis/rpc v0.0.0-20260630182238-925bb5da69e7 // indirect
 	google.golang.org/protobuf v1.36.12-0.20260120151049-f2248ac996af // indirect
 	gopkg.in/evanphx/json-patch.v4 v4.13.0 // indirect
 	gopkg.in/inf.v0 v0.9.1 // indirect
@@ -105,5 +112,6 @@ replace (
 	github.com/direct-secrets/direct-secrets/common => ../common
 	github.com/direct-secrets/direct-secrets/generator-password => ../generator-password
 	github.com/direct-secrets/direct-secrets/provider-aws => ../provider-aws
+	github.com/direct-secrets/direct-secrets/provider-gcp => ../provider-gcp
 	github.com/direct-secrets/direct-secrets/provider-vault => ../provider-vault
 )

@@ -20,6 +20,7 @@ type Flags struct {
 
 	LeaderElect          bool
 	LeaderElectNamespace string
+	PresenceNamespace    string
 
 	Concurrency     int
 	ControllerClass string
@@ -39,6 +40,8 @@ func (f *Flags) Bind(fs *flag.FlagSet) {
 	fs.StringVar(&f.PprofAddress, "pprof-bind-address", "0", "Address of the Go profiler; 0 turns it off.")
 	fs.BoolVar(&f.LeaderElect, "leader-elect", true, "Let one replica work at a time.")
 	fs.StringVar(&f.LeaderElectNamespace, "leader-election-namespace", "", "Namespace of the lease; default: the operator's own.")
+	fs.StringVar(&f.PresenceNamespace, "presence-namespace", "",
+		"Namespace of the leases by which modules know of each other; default: that of --leader-election-namespace. All modules need the same.")
 	fs.IntVar(&f.Concurrency, "concurrency", 64, "ExternalSecrets that are worked on at once.")
 	fs.StringVar(&f.ControllerClass, "controller-class", "", "Serve only the stores whose spec.controller is this class.")
 	fs.StringVar(&f.Namespaces, "namespaces", "", "Namespaces to serve, separated by commas; default: all.")

@@ -1,16 +1,20 @@
 package operator
 
 import (
+	"cmp"
 	"os"
 	"strings"
 	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 	"github.com/google/uuid"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/presence"
 )
 
 // renewDeadline is that of controller-runtime's leader election.
@@ -26,13 +30,9 @@ func (o *Operator) lock(cfg *rest.Config) (resourcelock.Interface, error) {
 	if !o.flags.LeaderElect {
 		return nil, nil //nolint:nilnil // No lock is a choice, not an error.
 	}
-	namespace := o.flags.LeaderElectNamespace
+	namespace := o.ownNamespace()
 	if namespace == "" {
-		raw, err := os.ReadFile(namespaceFile)
-		if err != nil {
-			return nil, errors.New("--leader-election-namespace must be set outside a cluster")
-		}
-		namespace = strings.TrimSpace(string(raw))
+		return nil, errors.New("--leader-election-namespace must be set outside a cluster")
 	}
 	host, err := os.Hostname()
 	if err != nil {
@@ -41,6 +41,42 @@ func (o *Operator) lock(cfg *rest.Config) (resourcelock.Interface, error) {
 	lock, err := resourcelock.NewFromKubeconfig(resourcelock.LeasesResourceLock, namespace, o.leaseName(),
 		resourcelock.ResourceLockConfig{Identity: host + "_" + uuid.NewString()}, cfg, renewDeadline)
 	return lock, errors.Wrap(err, "cannot make the lease")
+}
+
+// ownNamespace is that of the operator's Leases; empty where none is known.
+func (o *Operator) ownNamespace() string {
+	if o.flags.LeaderElectNamespace != "" {
+		return o.flags.LeaderElectNamespace
+	}
+	if o.config != nil {
+		return "" // A pod that runs tests is in another cluster.
+	}
+	raw, err := os.ReadFile(namespaceFile)
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(raw))
+}
+
+// presenceNamespace is that of the Leases by which modules know of each other; empty where presence is off.
+func (o *Operator) presenceNamespace() string {
+	return cmp.Or(o.flags.PresenceNamespace, o.ownNamespace())
+}
+
+// self is what this operator tells of itself.
+func (o *Operator) self(scheme *runtime.Scheme) (presence.Member, error) {
+	m := presence.Member{
+		Module: o.group, Name: o.name, Class: o.flags.ControllerClass,
+		Namespaces: o.flags.namespaces(), Version: cmp.Or(o.version, presence.Version()),
+	}
+	for _, k := range o.kinds {
+		gvk, err := apiutil.GVKForObject(k.New(), scheme)
+		if err != nil {
+			return presence.Member{}, errors.Wrap(err, "cannot name a Kind")
+		}
+		m.Kinds = append(m.Kinds, presence.Kind{Group: gvk.Group, Kind: gvk.Kind, Cluster: k.Cluster})
+	}
+	return m, nil
 }
 
 func (o *Operator) leaseName() string {

@@ -14,6 +14,7 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 	"github.com/go-logr/logr"
 	authenticationv1 "k8s.io/api/authentication/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -38,8 +39,10 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/controller/part"
 	"github.com/direct-secrets/direct-secrets/common/controller/pushsecret"
 	"github.com/direct-secrets/direct-secrets/common/controller/storestatus"
+	"github.com/direct-secrets/direct-secrets/common/controller/unserved"
 	"github.com/direct-secrets/direct-secrets/common/credentials"
 	"github.com/direct-secrets/direct-secrets/common/fetch"
+	"github.com/direct-secrets/direct-secrets/common/presence"
 	"github.com/direct-secrets/direct-secrets/common/store"
 	"github.com/direct-secrets/direct-secrets/common/target"
 	"github.com/direct-secrets/direct-secrets/common/watch"
@@ -55,6 +58,9 @@ type Operator struct {
 	config *rest.Config
 	random func() float64
 	now    func() time.Time
+
+	presence presence.Timing
+	version  string
 }
 
 // An Option sets up an Operator.
@@ -92,6 +98,12 @@ func WithRandom(f func() float64) Option { return func(o *Operator) { o.random =
 
 // WithClock replaces the clock by which refreshes are due; for tests.
 func WithClock(now func() time.Time) Option { return func(o *Operator) { o.now = now } }
+
+// WithPresence replaces the timing by which modules know of each other; for tests.
+func WithPresence(t presence.Timing) Option { return func(o *Operator) { o.presence = t } }
+
+// WithVersion replaces the version of common that this operator tells of; for tests.
+func WithVersion(v string) Option { return func(o *Operator) { o.version = v } }
 
 // watchListGate is the environment variable of a feature gate of client-go; see
 // k8s.io/client-go/features. With it caches fill from a stream of events rather than from a list,
@@ -163,7 +175,7 @@ func (o *Operator) manager() (manager.Manager, error) {
 	cfg.UserAgent = "direct-secrets/" + o.name
 
 	scheme := runtime.NewScheme()
-	for _, add := range append([]func(*runtime.Scheme) error{corev1.AddToScheme, authenticationv1.AddToScheme, v1alpha1.AddToScheme}, o.scheme...) {
+	for _, add := range append([]func(*runtime.Scheme) error{corev1.AddToScheme, authenticationv1.AddToScheme, coordinationv1.AddToScheme, v1alpha1.AddToScheme}, o.scheme...) {
 		if err := add(scheme); err != nil {
 			return nil, errors.Wrap(err, "cannot register types")
 		}
@@ -221,6 +233,10 @@ func (o *Operator) cache(transform toolscache.TransformFunc) cache.Options {
 			},
 		},
 	}
+	if ns := o.presenceNamespace(); ns != "" {
+		leases, by := presence.Cached(ns)
+		opts.ByObject[leases] = by
+	}
 	for _, n := range o.flags.namespaces() {
 		if opts.DefaultNamespaces == nil {
 			opts.DefaultNamespaces = map[string]cache.Config{}
@@ -238,6 +254,17 @@ func (o *Operator) setup(mgr manager.Manager) error {
 	meta, err := metadata.NewForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
 	if err != nil {
 		return errors.Wrap(err, "cannot make a metadata client")
+	}
+	self, err := o.self(mgr.GetScheme())
+	if err != nil {
+		return err
+	}
+	board, duties, err := presence.Setup(mgr, live, presence.Options{Namespace: o.presenceNamespace(), Self: self, Timing: o.presence})
+	if err != nil {
+		return errors.Wrap(err, "cannot set up presence")
+	}
+	if err := unserved.Setup(mgr, live, board, duties); err != nil {
+		return errors.Wrap(err, "cannot set up the loop of objects that nobody serves")
 	}
 	changed, credentialsBeside := &storestatus.Changed{}, &externalsecret.Credentials{}
 	watches := watch.New(meta)
@@ -264,6 +291,7 @@ func (o *Operator) setup(mgr manager.Manager) error {
 		Module:               o.group,
 		Kinds:                o.kinds,
 		Concurrency:          o.flags.Concurrency,
+		Board:                board,
 		Credentials:          credentialsBeside,
 		Suspect:              changed.Suspect,
 		ControllerClass:      o.flags.ControllerClass,
@@ -289,6 +317,7 @@ func (o *Operator) setup(mgr manager.Manager) error {
 	}
 	if err := part.Setup(mgr, live, pool, part.Options{
 		Module:          o.group,
+		Board:           board,
 		Kinds:           o.kinds,
 		Concurrency:     max(1, o.flags.Concurrency/2),
 		Suspect:         changed.Suspect,
@@ -301,8 +330,10 @@ func (o *Operator) setup(mgr manager.Manager) error {
 		return errors.Wrap(err, "cannot set up the loop of parts")
 	}
 	if len(o.flags.namespaces()) == 0 { // Only who sees all namespaces can choose among them.
-		if err := fanout.Setup(mgr, live, fanout.PushSecrets()); err != nil {
-			return errors.Wrap(err, "cannot set up the ClusterPushSecret loop")
+		for _, k := range []fanout.Kind{fanout.ExternalSecrets(), fanout.PushSecrets()} {
+			if err := fanout.Setup(mgr, live, duties, k); err != nil {
+				return errors.Wrapf(err, "cannot set up the %s loop", k.ParentKind)
+			}
 		}
 	}
 	return probes(mgr)

@@ -1,8 +1,9 @@
-// Package part is the Secret in which values that generators made for one object are kept: what it holds,
-// and when what it holds is to be replaced, renewed or revoked. It does no I/O.
+// Package part is the Secret in which a module keeps what it contributes to one object: the values that its
+// generators made for it, or what it has read for an object that another module claims. It says what a part
+// holds, and when generated values are to be replaced, renewed or revoked. It does no I/O.
 //
-// Because the values live in a part they stay the same, whatever becomes of the operator or of the status
-// of the object. A part belongs to the object and to the Secret that is made from it, and goes with the last
+// Because generated values live in a part they stay the same, whatever becomes of the operator or of the status
+// of the object. Their part belongs to the object and to the Secret that is made from it, and goes with the last
 // of them.
 package part
 
@@ -68,6 +69,8 @@ type Record struct {
 	Entries map[string]Entry `json:"entries,omitempty"`
 	// Retired are credentials that were replaced and have yet to be revoked.
 	Retired []Retired `json:"retired,omitempty"`
+	// Reads describe what was read for an object that another operator claims; nil in a part of generated values.
+	Reads *Reads `json:"reads,omitempty"`
 }
 
 // An Entry describes the values of one generator.

@@ -237,7 +237,7 @@ func (r *renderer) many(f field, ref *v1alpha1.StoreRef, e v1alpha1.DataFromEntr
 	case e.Extract != nil:
 		r.fail(ref, nameOf(*e.Extract), err)
 	default:
-		r.fail(ref, nameOfSearch(f.at(".find"), searchOf(*e.Find)), err)
+		r.fail(ref, nameOfSearch(f.at(".find").String(), searchOf(*e.Find)), err)
 	}
 }
 
@@ -388,7 +388,7 @@ func nameOf(rr v1alpha1.RemoteRef) string {
 }
 
 // nameOfSearch names the field of a search, and what it selects by, as far as that is short.
-func nameOfSearch(f field, s store.Search) string {
+func nameOfSearch(f string, s store.Search) string {
 	var by []string
 	if s.Path != "" {
 		by = append(by, fmt.Sprintf("path %.64q", s.Path))
@@ -403,17 +403,54 @@ func nameOfSearch(f field, s store.Search) string {
 }
 
 func (r *renderer) fail(ref *v1alpha1.StoreRef, what string, err error) {
-	safe := store.Safe(err)
-	e := &store.Error{
-		Class:      safe.Class,
-		Message:    fmt.Sprintf("%s: %s in %s %q: %s", safe.Class, what, ref.Kind, ref.Name, safe.Message),
-		RetryAfter: safe.RetryAfter,
-	}
-	if safe.Class == store.NotFound {
+	e := unread(ref, what, err)
+	if e.Class == store.NotFound {
 		r.gone = append(r.gone, e)
 		return
 	}
 	r.errs = append(r.errs, e)
+}
+
+// unread returns the error of a read; its message begins with the class and names what was read and the store.
+func unread(ref *v1alpha1.StoreRef, what string, err error) *store.Error {
+	safe := store.Safe(err)
+	return &store.Error{
+		Class:      safe.Class,
+		Message:    fmt.Sprintf("%s: %s in %s %q: %s", safe.Class, what, ref.Kind, ref.Name, safe.Message),
+		RetryAfter: safe.RetryAfter,
+	}
+}
+
+// Failure returns the first error among the answers to sources, as Read would tell it; nil if all can be used.
+// What definitely does not exist is no failure.
+func Failure(sources []Source, values Values) error {
+	var errs []*store.Error
+	for _, s := range sources {
+		err := values(s).Err
+		switch {
+		case err == nil, store.IsNotFound(err):
+		case s.Search != store.Search{}:
+			errs = append(errs, unread(&s.Store, nameOfSearch("find", s.Search), err))
+		default:
+			errs = append(errs, unread(&s.Store, nameOf(v1alpha1.RemoteRef{Key: s.Ref.Key, Version: s.Ref.Version}), err))
+		}
+	}
+	if err := verdict(errs, 0); err != nil {
+		return err
+	}
+	return nil
+}
+
+// Required reports whether the object is not in step without what a source reads: some entry takes it that is
+// not optional.
+func Required(es *v1alpha1.ExternalSecret, s Source) bool {
+	return slices.ContainsFunc(es.Spec.Data, func(e v1alpha1.DataEntry) bool {
+		ref := storeOfData(es, e)
+		return !e.Optional && ref != nil && sourceAt(ref, e.RemoteRef) == s
+	}) || slices.ContainsFunc(es.Spec.DataFrom, func(e v1alpha1.DataFromEntry) bool {
+		ref := storeOfDataFrom(es, e)
+		return e.Extract != nil && ref != nil && sourceAt(ref, *e.Extract) == s
+	})
 }
 
 // verdict returns the first of several errors, which says how many more there are, others included;

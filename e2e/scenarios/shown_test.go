@@ -3,12 +3,14 @@ package scenarios
 import (
 	"encoding/base64"
 	"fmt"
+	"iter"
 	"maps"
 	"os"
 	"slices"
 	"strings"
 	"testing"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -22,7 +24,10 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/e2e/stack"
 	passwordv1 "github.com/direct-secrets/direct-secrets/generator-password/apis/v1alpha1"
+	awsv1 "github.com/direct-secrets/direct-secrets/provider-aws/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/provider-aws/emulator"
+	gcpv1 "github.com/direct-secrets/direct-secrets/provider-gcp/apis/v1alpha1"
+	vaultv1 "github.com/direct-secrets/direct-secrets/provider-vault/apis/v1alpha1"
 )
 
 // withTemplate has one key rendered by a template.
@@ -106,7 +111,12 @@ func TestNothingShown(t *testing.T) {
 	must(t, shared.Admin.Delete(t.Context(), getSecret(t, ns, "plain")))
 	settle(t, ns, "plain")
 
-	needles := h.needles()
+	search(t, ns, processes, h.needles(), "plain", partName("plain"))
+}
+
+// search looks for values in all that is shown. Secrets that hold some show that what is there would be found.
+func search(t *testing.T, ns string, processes map[string]*stack.Process, needles []string, holders ...string) {
+	t.Helper()
 	found := func(text string) bool {
 		return slices.ContainsFunc(needles, func(n string) bool { return strings.Contains(text, n) })
 	}
@@ -118,7 +128,7 @@ func TestNothingShown(t *testing.T) {
 			t.Errorf("%s: shows a value", where)
 		}
 	}
-	for _, name := range []string{"plain", partName("plain")} { // That what is there would be found.
+	for _, name := range holders {
 		text, err := yaml.Marshal(getSecret(t, ns, name))
 		must(t, err)
 		if !found(string(text)) {
@@ -201,6 +211,11 @@ func (h *history) needles() []string {
 			}
 		}
 	}
+	return needlesOf(maps.Keys(values))
+}
+
+// needlesOf does it for values of any origin.
+func needlesOf(values iter.Seq[string]) []string {
 	var all []string
 	for value := range values {
 		if len(value) < 2*piece {
@@ -243,7 +258,9 @@ func shown(t *testing.T, ns string, processes map[string]*stack.Process) map[str
 	}
 	for _, gvk := range []schema.GroupVersionKind{
 		v1alpha1.GroupVersion.WithKind("ExternalSecretList"), v1alpha1.GroupVersion.WithKind("PushSecretList"),
-		passwordv1.GroupVersion.WithKind("PasswordList"), eventsv1.SchemeGroupVersion.WithKind("EventList"),
+		passwordv1.GroupVersion.WithKind("PasswordList"), awsv1.GroupVersion.WithKind("AWSSecretsManagerList"),
+		vaultv1.GroupVersion.WithKind("VaultKVList"), gcpv1.GroupVersion.WithKind("GCPSecretManagerList"),
+		eventsv1.SchemeGroupVersion.WithKind("EventList"), coordinationv1.SchemeGroupVersion.WithKind("LeaseList"),
 	} {
 		list := &unstructured.UnstructuredList{}
 		list.SetGroupVersionKind(gvk)

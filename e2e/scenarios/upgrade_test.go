@@ -20,24 +20,31 @@ import (
 	passwordv1 "github.com/direct-secrets/direct-secrets/generator-password/apis/v1alpha1"
 )
 
+// An edit is what another version has otherwise.
+type edit struct{ file, was, is string }
+
 // A later version of generator-password has one more field and another default.
-var laterVersion = []struct{ file, was, is string }{
-	{"apis/v1alpha1/password_types.go", "type PasswordSettings struct {\n", "type PasswordSettings struct {\n\tLater string `json:\"later,omitempty\"`\n"},
-	{"password/settings.go", "defaultLength = 24\n", "defaultLength = 32\n"},
+var laterVersion = []edit{
+	{"generator-password/apis/v1alpha1/password_types.go", "type PasswordSettings struct {\n", "type PasswordSettings struct {\n\tLater string `json:\"later,omitempty\"`\n"},
+	{"generator-password/password/settings.go", "defaultLength = 24\n", "defaultLength = 32\n"},
 }
 
-// buildLater builds the later version, and returns the path of its binary.
-func buildLater(t *testing.T) string {
+// buildVersion builds another version of a module, and returns the path of its binary.
+func buildVersion(t *testing.T, module string, edits []edit) string {
 	t.Helper()
 	dir := t.TempDir()
 	replace := map[string]string{}
-	for i, c := range laterVersion {
-		file, err := filepath.Abs(filepath.Join("..", "..", stack.GeneratorPassword, c.file))
+	for i, c := range edits {
+		file, err := filepath.Abs(filepath.Join("..", "..", c.file))
 		must(t, err)
-		text, err := os.ReadFile(file)
+		from, edited := replace[file]
+		if !edited {
+			from = file
+		}
+		text, err := os.ReadFile(from)
 		must(t, err)
 		if n := strings.Count(string(text), c.was); n != 1 {
-			t.Fatalf("%s has %d times what the later version has otherwise", c.file, n)
+			t.Fatalf("%s has %d times what the other version has otherwise: %s", c.file, n, c.was)
 		}
 		replace[file] = filepath.Join(dir, fmt.Sprint(i, ".go"))
 		must(t, os.WriteFile(replace[file], []byte(strings.Replace(string(text), c.was, c.is, 1)), 0o600))
@@ -46,22 +53,25 @@ func buildLater(t *testing.T) string {
 	must(t, err)
 	path := filepath.Join(dir, "overlay.json")
 	must(t, os.WriteFile(path, overlay, 0o600))
-	binary := filepath.Join(dir, stack.GeneratorPassword)
-	must(t, build(stack.GeneratorPassword, binary, "-overlay", path))
+	binary := filepath.Join(dir, module)
+	must(t, build(module, binary, "-overlay", path))
 	return binary
 }
 
-// laterCRDs returns the CRDs of the later version.
-func laterCRDs(t *testing.T) [][]byte {
+// withField returns CRDs of which each has one more field, of strings, at a path of its schema.
+func withField(t *testing.T, manifests [][]byte, paths ...string) [][]byte {
 	t.Helper()
 	var all [][]byte
-	for _, manifest := range passwordcrds.All() {
+	for _, manifest := range manifests {
 		crd := &unstructured.Unstructured{}
 		must(t, yaml.Unmarshal(manifest, &crd.Object))
 		versions, _, err := unstructured.NestedSlice(crd.Object, "spec", "versions")
 		must(t, err)
 		version, _ := versions[0].(map[string]any)
-		must(t, unstructured.SetNestedField(version, "string", "schema", "openAPIV3Schema", "properties", "spec", "properties", "later", "type"))
+		for _, path := range paths {
+			fields := append([]string{"schema", "openAPIV3Schema", "properties"}, strings.Split(path, ".")...)
+			must(t, unstructured.SetNestedField(version, "string", append(fields, "type")...))
+		}
 		must(t, unstructured.SetNestedSlice(crd.Object, versions, "spec", "versions"))
 		manifest, err = yaml.Marshal(crd.Object)
 		must(t, err)
@@ -74,7 +84,7 @@ func laterCRDs(t *testing.T) [][]byte {
 func TestPasswordUpgrade(t *testing.T) {
 	t.Parallel()
 	const ns = "upgrade"
-	binary := buildLater(t)
+	binary := buildVersion(t, stack.GeneratorPassword, laterVersion)
 	h := passwords(t, ns, func(p *passwordv1.Password) {
 		digits := int32(0)
 		p.Spec.Digits, p.Spec.KeepPrevious = &digits, true
@@ -104,7 +114,7 @@ func TestPasswordUpgrade(t *testing.T) {
 	}
 	settled("the start")
 	must(t, p.Stop())
-	must(t, shared.InstallCRDs(t.Context(), laterCRDs(t)...))
+	must(t, shared.InstallCRDs(t.Context(), withField(t, passwordcrds.All(), "spec.properties.later")...))
 	t.Cleanup(func() { must(t, shared.InstallCRDs(context.Background(), passwordcrds.All()...)) })
 	later()
 	must(t, p.Kill())

@@ -9,11 +9,19 @@ import (
 	awscrds "github.com/direct-secrets/direct-secrets/provider-aws/apis/crds"
 	awsv1 "github.com/direct-secrets/direct-secrets/provider-aws/apis/v1alpha1"
 	awsconfig "github.com/direct-secrets/direct-secrets/provider-aws/config"
+	gcpcrds "github.com/direct-secrets/direct-secrets/provider-gcp/apis/crds"
+	gcpv1 "github.com/direct-secrets/direct-secrets/provider-gcp/apis/v1alpha1"
+	gcpconfig "github.com/direct-secrets/direct-secrets/provider-gcp/config"
+	vaultcrds "github.com/direct-secrets/direct-secrets/provider-vault/apis/crds"
+	vaultv1 "github.com/direct-secrets/direct-secrets/provider-vault/apis/v1alpha1"
+	vaultconfig "github.com/direct-secrets/direct-secrets/provider-vault/config"
 )
 
 // The modules that a Stack can run: the names of their binaries and ServiceAccounts.
 const (
 	ProviderAWS       = "provider-aws"
+	ProviderGCP       = "provider-gcp"
+	ProviderVault     = "provider-vault"
 	GeneratorPassword = "generator-password"
 )
 
@@ -27,6 +35,8 @@ type module struct {
 
 var modules = []module{
 	{ProviderAWS, awscrds.All, awsconfig.RBAC, awsv1.AddToScheme},
+	{ProviderGCP, gcpcrds.All, gcpconfig.RBAC, gcpv1.AddToScheme},
+	{ProviderVault, vaultcrds.All, vaultconfig.RBAC, vaultv1.AddToScheme},
 	{GeneratorPassword, passwordcrds.All, passwordconfig.RBAC, passwordv1.AddToScheme},
 }
 

@@ -20,7 +20,6 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/apis/crds"
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/controlplane"
-	awsv1 "github.com/direct-secrets/direct-secrets/provider-aws/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/provider-aws/emulator"
 )
 
@@ -156,29 +155,6 @@ func (s *Stack) grantTo(ctx context.Context, m module) error {
 // CreateNamespace creates a namespace.
 func (s *Stack) CreateNamespace(ctx context.Context, name string) error {
 	return client.IgnoreAlreadyExists(s.Admin.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}))
-}
-
-// AWSStore creates an AWSSecretsManager that reads the emulator, with the Secret that holds its
-// credentials.
-func (s *Stack) AWSStore(ctx context.Context, namespace, name string, change ...func(*awsv1.AWSSecretsManager)) error {
-	credentials := &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name + "-credentials"},
-		Data:       map[string][]byte{"id": []byte(AccessKeyID), "secret": []byte(SecretAccessKey)},
-	}
-	if err := s.Admin.Create(ctx, credentials); err != nil {
-		return err
-	}
-	store := &awsv1.AWSSecretsManager{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
-	store.Spec.Region = Region
-	store.Spec.Endpoint = s.AWS.URL()
-	store.Spec.Auth = &awsv1.AWSAuth{SecretRef: &awsv1.AWSSecretRef{
-		AccessKeyIDSecretRef:     v1alpha1.SecretKeySelector{Name: credentials.Name, Key: "id"},
-		SecretAccessKeySecretRef: v1alpha1.SecretKeySelector{Name: credentials.Name, Key: "secret"},
-	}}
-	for _, f := range change {
-		f(store)
-	}
-	return s.Admin.Create(ctx, store)
 }
 
 // kubeconfig writes a kubeconfig for the ServiceAccount of a module and returns its path.

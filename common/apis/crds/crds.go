@@ -14,10 +14,17 @@ var ExternalSecrets []byte
 //go:embed direct-secrets.io_pushsecrets.yaml
 var PushSecrets []byte
 
+// ClusterExternalSecrets is the CustomResourceDefinition of ClusterExternalSecret, as YAML.
+//
+//go:embed direct-secrets.io_clusterexternalsecrets.yaml
+var ClusterExternalSecrets []byte
+
 // ClusterPushSecrets is the CustomResourceDefinition of ClusterPushSecret, as YAML.
 //
 //go:embed direct-secrets.io_clusterpushsecrets.yaml
 var ClusterPushSecrets []byte
 
 // All returns every CustomResourceDefinition of this module.
-func All() [][]byte { return [][]byte{ExternalSecrets, PushSecrets, ClusterPushSecrets} }
+func All() [][]byte {
+	return [][]byte{ExternalSecrets, PushSecrets, ClusterExternalSecrets, ClusterPushSecrets}
+}

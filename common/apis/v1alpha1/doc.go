@@ -23,7 +23,7 @@ var GroupVersion = schema.GroupVersion{Group: Group, Version: "v1alpha1"}
 // AddToScheme registers the types of this package with a scheme.
 func AddToScheme(s *runtime.Scheme) error {
 	s.AddKnownTypes(GroupVersion, &ExternalSecret{}, &ExternalSecretList{}, &PushSecret{}, &PushSecretList{},
-		&ClusterPushSecret{}, &ClusterPushSecretList{})
+		&ClusterExternalSecret{}, &ClusterExternalSecretList{}, &ClusterPushSecret{}, &ClusterPushSecretList{})
 	metav1.AddToGroupVersion(s, GroupVersion)
 	return nil
 }

@@ -400,7 +400,7 @@ type ExternalSecretStatus struct {
 	// +listType=atomic
 	Sources []SourceStatus `json:"sources,omitempty"`
 
-	// What each module of a generator contributes.
+	// What each module contributes: what it has generated, or read for an object that another one reconciles.
 	// +optional
 	// +listType=map
 	// +listMapKey=module
@@ -424,9 +424,10 @@ type SourceStatus struct {
 	Version string `json:"version,omitempty"`
 }
 
-// PartStatus records the part of one module: the Secret in which it keeps what it generated.
+// PartStatus records the part of one module: the Secret in which it keeps what it has generated or read.
 type PartStatus struct {
-	// Group of the module that wrote the part; followed by the class of its operator, if that has one.
+	// Group of the module that wrote the part; followed by the class of its operator, if that has one, and by
+	// #reads if it was read and not generated.
 	// +kubebuilder:validation:MaxLength=512
 	Module string `json:"module"`
 	// +optional
@@ -435,6 +436,10 @@ type PartStatus struct {
 	UID types.UID `json:"uid,omitempty"`
 	// +optional
 	ResourceVersion string `json:"resourceVersion,omitempty"`
+	// Reason that the Ready condition has for the message. Default: SecretSyncedError.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	Reason string `json:"reason,omitempty"`
 	// Why values are missing or could not be replaced.
 	// +optional
 	Message string `json:"message,omitempty"`

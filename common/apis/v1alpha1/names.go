@@ -14,8 +14,15 @@ const (
 	// for example aws.direct-secrets.io/managed.
 	ManagedLabelSuffix = "/managed"
 
-	// PartAnnotation holds what is known of the generated values in a part.
+	// PartAnnotation holds what is known of the values in a part.
 	PartAnnotation = Group + "/part"
+
+	// PartLabel is on each part.
+	PartLabel = Group + "/part"
+
+	// FanOutAnnotation holds, on an object that was made in many namespaces, which of its labels and
+	// annotations it was given.
+	FanOutAnnotation = Group + "/fan-out"
 
 	// StoreLabelPrefix starts the label that a target carries for each store it was read from; a
 	// hash of the store's group, kind, namespace and name follows.

@@ -24,7 +24,7 @@ import (
 func (p *pass) admit(ctx context.Context) (*verdict, error) {
 	for _, ref := range p.plan.Stores() {
 		k, ok := p.routes.Serves(&ref)
-		if !ok || !k.Cluster || p.opts.Namespaced {
+		if !ok || !k.Cluster || p.opts.Namespaced || p.foreign[ref] {
 			continue
 		}
 		s, err := p.routes.Find(ctx, k, ref, p.es.Namespace)

@@ -26,6 +26,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/connection"
 	"github.com/direct-secrets/direct-secrets/common/controller/routing"
+	"github.com/direct-secrets/direct-secrets/common/presence"
 	"github.com/direct-secrets/direct-secrets/common/queue"
 	"github.com/direct-secrets/direct-secrets/common/store"
 	"github.com/direct-secrets/direct-secrets/common/target"
@@ -56,6 +57,8 @@ type Options struct {
 	Credentials *Credentials
 	// Suspect is told of a store that refuses a read. Default: nobody.
 	Suspect func(k store.Kind, s types.NamespacedName)
+	// Board knows the other operators.
+	Board *presence.Board
 	// Namespaced is true for an operator that serves chosen namespaces only: it has no right to
 	// read cluster Kinds.
 	Namespaced bool
@@ -127,6 +130,11 @@ func Setup(mgr manager.Manager, live client.Client, pool *connection.Pool, watch
 	r.enqueueAfter = func(key types.NamespacedName, priority int, after time.Duration) {
 		q.AddWithOpts(priorityqueue.AddOpts{Priority: &priority, After: after}, reconcile.Request{NamespacedName: key})
 	}
+	o.Board.OnChange(func() {
+		for _, key := range r.objects.shared() {
+			r.enqueue(key, queue.High)
+		}
+	})
 	if o.Credentials != nil {
 		changed := r.credentialChanged
 		o.Credentials.told.Store(&changed)
@@ -181,7 +189,7 @@ func (r *Reconciler) objectEvents() handler.EventHandler {
 	return handler.Funcs{
 		CreateFunc: func(_ context.Context, e event.CreateEvent, _ requests) {
 			es, ok := e.Object.(*v1alpha1.ExternalSecret)
-			if !ok || !r.routes.claims(es) {
+			if !ok || !r.routes.concerns(es) {
 				return
 			}
 			priority := queue.High
@@ -204,12 +212,12 @@ func (r *Reconciler) objectEvents() handler.EventHandler {
 			if was.Generation != es.Generation || was.UID != es.UID {
 				r.enqueueAwaiting(es.Namespace)
 			}
-			mine := r.routes.claims(es)
-			if !mine && !r.routes.claims(was) {
+			mine := r.routes.concerns(es)
+			if !mine && !r.routes.concerns(was) {
 				return
 			}
 			if mine && !slices.Equal(was.Status.Parts, es.Status.Parts) {
-				if obj != nil {
+				if obj != nil && r.routes.claims(es) {
 					obj.hold(time.Time{})
 				}
 				r.enqueue(key, queue.High)
@@ -241,8 +249,17 @@ func (r *Reconciler) enqueueAwaiting(namespace string) {
 func (r *Reconciler) secretEvents() handler.EventHandler {
 	// was is the version before, which may have had a mark that is no more.
 	on := func(was, is client.Object, deleted bool) {
-		if key, ok := r.partEvent(is); ok && r.objects.peek(key) != nil {
-			r.enqueue(key, queue.High)
+		key, ok := r.partEvent(is)
+		if !ok {
+			key, ok = r.partEvent(was) // Somebody has taken its annotation.
+		}
+		if ok {
+			if obj := r.objects.peek(key); obj != nil {
+				if deleted {
+					obj.lostPart(is)
+				}
+				r.enqueue(key, queue.High)
+			}
 		}
 		names := map[string]bool{}
 		for _, s := range []client.Object{was, is} {
@@ -328,8 +345,8 @@ func (r *Reconciler) release(ctx context.Context, k routing.Route, s types.Names
 			continue
 		}
 		// What this operator has not looked at came from one of another class.
-		unknown := r.objects.peek(client.ObjectKeyFromObject(es)) == nil
-		if unknown || !meta.IsStatusConditionTrue(es.Status.Conditions, v1alpha1.ConditionReady) {
+		obj := r.objects.peek(client.ObjectKeyFromObject(es))
+		if obj == nil || obj.contributes || !meta.IsStatusConditionTrue(es.Status.Conditions, v1alpha1.ConditionReady) {
 			waiting = append(waiting, es)
 		}
 	}

@@ -2,6 +2,7 @@ package externalsecret
 
 import (
 	"sync"
+	"sync/atomic"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -9,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/controller/partstatus"
 	"github.com/direct-secrets/direct-secrets/common/policy"
 	"github.com/direct-secrets/direct-secrets/common/render"
 )
@@ -38,6 +40,22 @@ type object struct {
 	// misses counts the passes in a row under which the world has moved on.
 	misses int
 	fight  policy.Fight
+	// since is when the object began to wait for what other operators contribute; zero if it does not.
+	since time.Time
+
+	// shared is true if several operators contribute to the object.
+	shared atomic.Bool
+	// contributes is true if another operator claims the object, and this one contributes to it.
+	contributes bool
+	// failing is true while what is to be contributed could not be read or kept.
+	failing bool
+	// told is what the status was last made to say about the part.
+	told *partstatus.Told
+	// part is the part as this process wrote it last, until the cache shows it; partSeen is the resourceVersion
+	// of the part as this process last wrote or saw it.
+	part     *metav1.PartialObjectMetadata
+	partAt   time.Time
+	partSeen string
 
 	// What this process wrote last, until the caches show it.
 	status     *v1alpha1.ExternalSecretStatus
@@ -100,6 +118,19 @@ func (o *objects) awaiting(namespace string) []types.NamespacedName {
 	var keys []types.NamespacedName
 	for key := range o.awaits {
 		if key.Namespace == namespace {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
+// shared returns the objects to which several operators contribute, as far as they are known.
+func (o *objects) shared() []types.NamespacedName {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	var keys []types.NamespacedName
+	for key, obj := range o.m {
+		if obj.shared.Load() {
 			keys = append(keys, key)
 		}
 	}
@@ -230,6 +261,44 @@ func (o *object) wroteSecret(m *metav1.PartialObjectMetadata) {
 		return
 	}
 	o.secret, o.secretAt = m, time.Now()
+}
+
+// latestPartLocked returns the part to go by, cached or just written; nil if there is none.
+func (o *object) latestPartLocked(cached *metav1.PartialObjectMetadata) *metav1.PartialObjectMetadata {
+	if o.part == nil {
+		return cached
+	}
+	known := cached != nil && !older(cached.ResourceVersion, o.part.ResourceVersion)
+	if known || (cached == nil && time.Since(o.partAt) > overlaid) {
+		o.part = nil
+		return cached
+	}
+	return o.part
+}
+
+func (o *object) wrotePart(m *metav1.PartialObjectMetadata) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.part, o.partAt, o.partSeen = m, time.Now(), m.ResourceVersion
+}
+
+// lostPart is told that a part is gone.
+func (o *object) lostPart(m metav1.Object) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.part != nil && o.part.UID == m.GetUID() {
+		o.part = nil
+	}
+}
+
+// edited reports whether somebody else has written the part since this process has seen it.
+func (o *object) edited(m *metav1.PartialObjectMetadata) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.partSeen == "" {
+		o.partSeen = m.ResourceVersion
+	}
+	return older(o.partSeen, m.ResourceVersion)
 }
 
 // sawSecret is told of every event of a target and reports whether it is only the echo of our own

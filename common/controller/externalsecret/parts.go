@@ -3,95 +3,264 @@ package externalsecret
 import (
 	"context"
 	"fmt"
+	"slices"
+	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 	corev1 "k8s.io/api/core/v1"
 	kerrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/controller/partstatus"
 	"github.com/direct-secrets/direct-secrets/common/controller/routing"
 	"github.com/direct-secrets/direct-secrets/common/part"
+	"github.com/direct-secrets/direct-secrets/common/presence"
 	"github.com/direct-secrets/direct-secrets/common/render"
 	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/target"
 )
 
-// generated is what a pass knows of the values that generators made for its object.
-type generated struct {
-	// versions are those of the values, in the order of the plan's generators; empty for what is not there.
+// newborn is how long a module that runs has to contribute before something is said.
+const newborn = 30 * time.Second
+
+// handed is what a pass knows of what lies in parts: values of generators, and what other operators have read.
+type handed struct {
+	// versions are those of the values, in the order of the plan's sources; empty for what is not there.
 	versions []string
 	// ready is true if all values are there.
 	ready bool
-	// problem says why values are missing or could not be replaced; empty if nothing is wrong.
-	problem string
+	// problem says why values are missing or could not be replaced; nil if nothing is wrong.
+	problem *verdict
+	// used are the names under which the status records the parts that hold them.
+	used map[string]bool
+	// labels are those of the stores that other operators have read.
+	labels []string
+	// wait is the time until there may be something to say of what is missing; 0 for none.
+	wait time.Duration
 }
+
+// recorded is a part that the status records, as the cache shows it.
+type recorded struct {
+	module string
+	rec    part.Record
+}
+
+// handedIn reports whether the values of a source lie in a part.
+func (p *pass) handedIn(s render.Source) bool { return s.Generator || p.foreign[s.Store] }
 
 // regard looks at the parts that the status records, as the cache shows them. A Secret that the status does
 // not record is no part of the object.
 func (p *pass) regard() error {
-	p.generated = generated{ready: true}
-	refs := p.plan.Generators()
-	if len(refs) == 0 {
+	p.handed = handed{ready: true, used: map[string]bool{}}
+	shared := slices.ContainsFunc(p.plan.Sources, p.handedIn)
+	p.obj.shared.Store(shared || len(p.es.Status.Parts) > 0)
+	if !shared {
+		p.obj.since = time.Time{}
 		return nil
 	}
-	var records []part.Record
-	for _, s := range p.es.Status.Parts {
-		if s.Message != "" && p.generated.problem == "" {
-			p.generated.problem = s.Message
-		}
-		m := routing.SecretMetadata()
-		err := p.cache.Get(p.ctx, types.NamespacedName{Namespace: p.es.Namespace, Name: s.Name}, m)
-		switch rec, ok := part.Of(m.Annotations); {
-		case kerrors.IsNotFound(err):
-		case err != nil:
-			return errors.Wrap(err, "cannot read a part")
-		case ok && m.UID == s.UID && m.DeletionTimestamp == nil:
-			records = append(records, rec)
-		}
+	parts, err := p.recorded()
+	if err != nil {
+		return err
 	}
-	for _, ref := range refs {
+	var missing []render.Source
+	for _, s := range p.plan.Sources {
+		if !p.handedIn(s) {
+			continue
+		}
 		version := ""
-		for _, rec := range records {
-			if p.serves(rec, ref) {
-				version = rec.Entries[part.ID(ref)].Version
-			}
+		if r := p.holder(parts, s); r != nil {
+			version = versionIn(r.rec, s)
+			p.handed.used[r.module] = true
+		} else {
+			missing = append(missing, s)
 		}
-		p.generated.ready = p.generated.ready && version != ""
-		p.generated.versions = append(p.generated.versions, version)
+		p.handed.versions = append(p.handed.versions, version)
 	}
+	for _, r := range parts {
+		if r.rec.Reads != nil && p.handed.used[r.module] {
+			p.handed.labels = append(p.handed.labels, r.rec.Reads.Labels...)
+		}
+	}
+	p.handed.ready = len(missing) == 0
+	if p.handed.ready {
+		p.obj.since = time.Time{}
+	} else if p.obj.since.IsZero() {
+		p.obj.since = time.Now()
+	}
+	p.handed.problem = p.wrong(parts, missing)
 	return nil
 }
 
-// serves reports whether a part has what the object wants of a generator now. What is immutable keeps its values,
+// recorded returns the parts that the status records.
+func (p *pass) recorded() ([]recorded, error) {
+	var parts []recorded
+	for _, s := range p.es.Status.Parts {
+		if s.Name == "" {
+			continue
+		}
+		key, m := types.NamespacedName{Namespace: p.es.Namespace, Name: s.Name}, routing.SecretMetadata()
+		err := p.cache.Get(p.ctx, key, m)
+		if kerrors.IsNotFound(err) {
+			// It may lack the label by which the cache knows it.
+			m = routing.SecretMetadata()
+			err = p.client.Get(p.ctx, key, m)
+		}
+		switch rec, ok := part.Of(m.Annotations); {
+		case kerrors.IsNotFound(err):
+		case err != nil:
+			return nil, errors.Wrap(err, "cannot read a part")
+		case ok && m.UID == s.UID && m.DeletionTimestamp == nil:
+			parts = append(parts, recorded{s.Module, rec})
+		}
+	}
+	return parts, nil
+}
+
+// holder returns the part that has what the object wants of a source now; nil if none has.
+func (p *pass) holder(parts []recorded, s render.Source) *recorded {
+	var found *recorded
+	for i := range parts {
+		// A store may have gone from one class to another: the operator that reads it now is right.
+		if rec := parts[i].rec; p.serves(rec, s) && (found == nil || readLater(rec, found.rec)) {
+			found = &parts[i]
+		}
+	}
+	return found
+}
+
+// readLater reports whether a part was read after another.
+func readLater(a, b part.Record) bool {
+	return a.Reads != nil && (b.Reads == nil || a.Reads.At.After(b.Reads.At))
+}
+
+// serves reports whether a part has what the object wants of a source now. What is immutable keeps its values,
 // whatever is asked for.
-func (p *pass) serves(rec part.Record, ref v1alpha1.StoreRef) bool {
+func (p *pass) serves(rec part.Record, s render.Source) bool {
 	request := p.es.Annotations[v1alpha1.RefreshRequestAnnotation]
 	if p.es.Spec.Target.Immutable {
 		request = ""
 	}
-	return rec.Serves(p.es.UID, ref, request)
+	if s.Generator {
+		return rec.Serves(p.es.UID, s.Store, request)
+	}
+	return rec.ServesRead(p.es.UID, part.SourceID(s.Store, s.Read), request)
 }
 
-// pending is what there is to say while generated values are missing; nil if there is nothing wrong.
-func (g generated) pending() *verdict {
-	if g.problem == "" {
+// versionIn returns the version of what a part holds of a source.
+func versionIn(rec part.Record, s render.Source) string {
+	if s.Generator {
+		return rec.Entries[part.ID(s.Store)].Version
+	}
+	return rec.Reads.Version
+}
+
+// wrong says why values are missing or could not be replaced; nil if nothing is wrong.
+func (p *pass) wrong(parts []recorded, missing []render.Source) *verdict {
+	for _, s := range p.plan.Sources {
+		if !p.handedIn(s) {
+			continue
+		}
+		for _, m := range p.opts.Board.Serving(&s.Store, p.es.Namespace) {
+			if self := p.opts.Board.Self(); presence.Skewed(self.Version, m.Version) {
+				p.handed.ready = false
+				v := stalled(v1alpha1.ReasonVersionSkew, fmt.Sprintf("%s is built with common %s and %s with common %s, and their minor versions may differ by one: upgrade the older module", self.Name, self.Version, m.Name, m.Version))
+				return &v
+			}
+		}
+	}
+	for _, s := range p.es.Status.Parts {
+		if v := said(s); v != nil && p.heard(s) {
+			return v
+		}
+	}
+	for _, s := range missing {
+		if v := p.absent(s, p.obj.since); v != nil {
+			return v
+		}
+		if waited := time.Since(p.obj.since); waited < newborn {
+			p.handed.again(newborn - waited)
+		} else {
+			who := "the module that serves it"
+			if all := p.opts.Board.Serving(&s.Store, p.es.Namespace); len(all) > 0 {
+				who = all[0].Name
+			}
+			v := failed(v1alpha1.ReasonSecretSyncedError, fmt.Sprintf("%s: %s %q: %s has yet to contribute what this object wants of it", store.Unavailable, s.Store.Kind, s.Store.Name, who))
+			return &v
+		}
+	}
+	return p.outdated(parts)
+}
+
+// absent says that nobody serves a source, for an object that waits since a time; nil if that is not known.
+func (p *pass) absent(s render.Source, since time.Time) *verdict {
+	gone, wait := p.opts.Board.Missing(&s.Store, p.es.Namespace, since)
+	if !gone {
+		p.handed.again(wait)
 		return nil
 	}
-	v := failed(v1alpha1.ReasonSecretSyncedError, g.problem)
+	v := stalled(v1alpha1.ReasonProviderNotRunning, presence.Hint(&s.Store))
 	return &v
 }
 
-// withParts adds the values of generators to those of stores, by live reads of the parts. It is false if
-// they are not what the cache shows.
+// outdated says that what was read by a module that runs no more was to be read again; nil if nothing was.
+func (p *pass) outdated(parts []recorded) *verdict {
+	for _, s := range p.plan.Sources {
+		if s.Generator || !p.handedIn(s) || len(p.opts.Board.Serving(&s.Store, p.es.Namespace)) > 0 {
+			continue
+		}
+		r := p.holder(parts, s)
+		if r == nil || r.rec.Reads == nil || r.rec.Reads.Next.IsZero() {
+			continue
+		}
+		if early := r.rec.Reads.Next.Sub(p.opts.Now()); early > 0 {
+			p.handed.again(early)
+		} else if v := p.absent(s, r.rec.Reads.Next); v != nil {
+			return v
+		}
+	}
+	return nil
+}
+
+// again has the object looked at after a time, or earlier.
+func (h *handed) again(wait time.Duration) {
+	if wait > 0 && (h.wait == 0 || wait < h.wait) {
+		h.wait = wait
+	}
+}
+
+// said is what an operator says of its part; nil if nothing is wrong.
+func said(s v1alpha1.PartStatus) *verdict {
+	if s.Message == "" {
+		return nil
+	}
+	v := failed(s.Reason, s.Message)
+	switch s.Reason {
+	case "":
+		v.reason = v1alpha1.ReasonSecretSyncedError
+	case v1alpha1.ReasonInvalidSpec, v1alpha1.ReasonForbidden:
+		v.stalled = true
+	}
+	return &v
+}
+
+// heard reports whether what an operator says of its part counts: who has gone says nothing any more.
+func (p *pass) heard(s v1alpha1.PartStatus) bool {
+	_, runs := p.opts.Board.Running(part.GroupOf(s.Module), part.ClassOf(s.Module), p.es.Namespace)
+	return runs || !p.opts.Board.On()
+}
+
+// withParts adds the values that lie in parts to those of stores, by live reads. It is false if they are not what
+// the cache shows.
 func (p *pass) withParts(ctx context.Context, values render.Values) (render.Values, bool, error) {
-	refs := p.plan.Generators()
-	if len(refs) == 0 {
+	if len(p.handed.versions) == 0 {
 		return values, true, nil
 	}
-	found := map[v1alpha1.StoreRef]store.Answer{}
+	found, from := map[render.Source]store.Answer{}, map[render.Source]part.Record{}
 	for _, s := range p.es.Status.Parts {
-		if s.Name == "" {
+		if !p.handed.used[s.Module] {
 			continue
 		}
 		live := &corev1.Secret{}
@@ -100,34 +269,101 @@ func (p *pass) withParts(ctx context.Context, values render.Values) (render.Valu
 			return nil, false, errors.Wrap(err, "cannot read a part")
 		}
 		rec, ok := part.Of(live.Annotations)
-		if !ok || live.UID != s.UID {
+		if !ok || live.UID != s.UID || live.DeletionTimestamp != nil {
 			continue
 		}
-		for _, ref := range refs {
-			if a, ok := part.Answer(live, ref); ok && p.serves(rec, ref) {
-				found[ref] = a
+		if rec.Reads != nil && target.HashInputs(p.es.UID, part.Content(live.Data)) != rec.Reads.Hash {
+			// Somebody has changed it. Its module makes it anew.
+			err := p.client.Delete(ctx, live, client.Preconditions{UID: &live.UID, ResourceVersion: &live.ResourceVersion})
+			return nil, false, errors.Wrap(client.IgnoreNotFound(err), "cannot delete a part that somebody has changed")
+		}
+		for _, src := range p.plan.Sources {
+			if !p.handedIn(src) || !p.serves(rec, src) {
+				continue
+			}
+			if before, twice := from[src]; twice && !readLater(rec, before) {
+				continue
+			}
+			if a, ok := answerIn(live, src); ok {
+				found[src], from[src] = a, rec
 			}
 		}
 	}
-	for i, ref := range refs {
-		a, ok := found[ref]
-		if !ok {
+	i := 0
+	for _, s := range p.plan.Sources {
+		if !p.handedIn(s) {
+			continue
+		}
+		if _, ok := found[s]; !ok {
 			return nil, false, nil
 		}
-		p.generated.versions[i] = a.Value.Version // What the status says was read is what was read.
+		p.handed.versions[i] = versionIn(from[s], s) // What the status says was read is what was read.
+		i++
 	}
 	return func(s render.Source) store.Answer {
-		if s.Generator {
-			return found[s.Store]
+		if a, ok := found[s]; ok {
+			return a
 		}
 		return values(s)
 	}, true, nil
+}
+
+// answerIn returns what a part holds of a source.
+func answerIn(live *corev1.Secret, s render.Source) (store.Answer, bool) {
+	if s.Generator {
+		return part.Answer(live, s.Store)
+	}
+	return part.AnswerOf(live, part.SourceID(s.Store, s.Read))
 }
 
 // partEvent brings an object back whose part has changed.
 func (r *Reconciler) partEvent(o client.Object) (types.NamespacedName, bool) {
 	rec, ok := part.Of(o.GetAnnotations())
 	return types.NamespacedName{Namespace: o.GetNamespace(), Name: rec.Name}, ok && rec.Kind == "ExternalSecret"
+}
+
+// prune takes away the parts that the spec names no more and whose module runs no more; one that runs does so
+// itself. What this operator has read while another claimed the object goes, too.
+func (p *pass) prune(ctx context.Context) error {
+	if !p.handed.ready {
+		return nil
+	}
+	for _, s := range p.es.Status.Parts {
+		if p.handed.used[s.Module] || s.Module != p.recorder().Module && p.heard(s) {
+			continue
+		}
+		if err := p.removePart(ctx, s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// removePart deletes a part of the object, and takes it out of the status.
+func (p *pass) removePart(ctx context.Context, s v1alpha1.PartStatus) error {
+	live := &corev1.Secret{}
+	err := p.client.Get(ctx, types.NamespacedName{Namespace: p.es.Namespace, Name: s.Name}, live)
+	if err != nil && s.Name != "" && !kerrors.IsNotFound(err) {
+		return errors.Wrap(err, "cannot read a part")
+	}
+	es := &v1alpha1.ExternalSecret{}
+	if err := p.client.Get(ctx, client.ObjectKeyFromObject(p.es), es); err != nil || es.UID != p.es.UID || es.Generation != p.es.Generation {
+		return client.IgnoreNotFound(err) // The spec may name it again.
+	}
+	if rec, ok := part.Of(live.Annotations); ok && live.Type == part.Type && live.UID == s.UID && rec.Name == p.es.Name {
+		err := p.client.Delete(ctx, live, client.Preconditions{UID: &live.UID, ResourceVersion: &live.ResourceVersion})
+		if client.IgnoreNotFound(err) != nil {
+			return errors.Wrap(err, "cannot delete a part")
+		}
+	}
+	_, err = partstatus.Recorder{Client: p.client, Module: s.Module}.Tell(ctx, "ExternalSecret", p.es, p.es.Status.Parts, partstatus.Said{}, nil)
+	return err
+}
+
+// shown reports whether the status says a verdict already.
+func (p *pass) shown(v verdict) bool {
+	c := meta.FindStatusCondition(p.seen.Conditions, v1alpha1.ConditionReady)
+	return c != nil && c.Status == v.status && c.Reason == v.reason && c.Message == cut(v.message) && c.ObservedGeneration == p.es.Generation
 }
 
 // misused says that a reference names a Kind of the wrong sort; empty if it does not.

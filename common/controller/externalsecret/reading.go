@@ -19,13 +19,13 @@ type reading struct {
 	missing atomic.Int32
 }
 
-// read asks every store of the plan for its secrets. done is called when all have answered, and told
-// whether one of them failed.
+// read asks the stores for which there are loaders for their secrets. done is called when all have answered, and
+// told whether one of them failed.
 func read(a attempt, at time.Time, p render.Plan, loaders map[v1alpha1.StoreRef]*fetch.Loader, u fetch.Urgency, done func(failed bool)) *reading {
 	reads := map[v1alpha1.StoreRef][]store.Read{}
 	for _, s := range p.Sources {
-		if s.Generator {
-			continue
+		if loaders[s.Store] == nil || s.Generator {
+			continue // It lies in a part.
 		}
 		reads[s.Store] = append(reads[s.Store], s.Read)
 	}

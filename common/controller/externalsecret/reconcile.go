@@ -77,8 +77,10 @@ type pass struct {
 	lost bool
 	// grants are what cluster stores allow the object's namespace.
 	grants map[v1alpha1.StoreRef]scope.Grant
-	// generated is what is known of the values that generators have made.
-	generated generated
+	// foreign are the stores that other operators read.
+	foreign map[v1alpha1.StoreRef]bool
+	// handed is what is known of the values that lie in parts.
+	handed handed
 }
 
 // Reconcile brings one ExternalSecret a step on. A panic becomes an error that does not show its
@@ -104,14 +106,23 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (res 
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	if !mine || es.DeletionTimestamp != nil {
+	contributes := false
+	if !mine {
+		if contributes, err = r.contributes(ctx, es); err != nil {
+			return reconcile.Result{}, err
+		}
+	}
+	if !mine && !contributes || es.DeletionTimestamp != nil {
 		r.forget(req.NamespacedName)
 		return reconcile.Result{}, nil
 	}
-	if old := r.objects.peek(req.NamespacedName); old != nil && old.uid != es.UID {
+	if old := r.objects.peek(req.NamespacedName); old != nil && old.contributes != contributes {
+		r.forget(req.NamespacedName) // It was claimed by another operator, or is so now.
+	} else if old != nil && old.uid != es.UID {
 		r.watches.Remove(textOwner(req.NamespacedName)) // They are those of the object before it.
 	}
 	obj := r.objects.get(req.NamespacedName, es.UID)
+	obj.contributes = contributes
 	var seen *v1alpha1.ExternalSecretStatus
 	if err := obj.whileLocked(func() error {
 		es = &v1alpha1.ExternalSecret{}
@@ -142,6 +153,9 @@ func (r *Reconciler) mine(ctx context.Context, es *v1alpha1.ExternalSecret) (boo
 }
 
 func (p *pass) run(ctx context.Context) (reconcile.Result, error) {
+	if p.obj.contributes {
+		return p.contribute(ctx)
+	}
 	if p.es.Spec.Suspend {
 		p.obj.forget()
 		return p.done(ctx, p.suspended(), 0)
@@ -150,6 +164,9 @@ func (p *pass) run(ctx context.Context) (reconcile.Result, error) {
 	if p.plan, err = render.NewPlan(p.es); err != nil {
 		p.obj.forget()
 		return p.done(ctx, stalled(v1alpha1.ReasonInvalidSpec, err.Error()), 0)
+	}
+	if err := p.sort(ctx); err != nil {
+		return reconcile.Result{}, err
 	}
 
 	switch end, err := p.outset(ctx); {
@@ -196,11 +213,20 @@ func (p *pass) run(ctx context.Context) (reconcile.Result, error) {
 		p.next.NextRefreshTime, p.next.Binding = nil, &v1alpha1.Binding{Name: p.plan.Target}
 		return p.done(ctx, synced("the Secret is in step; it is immutable, and so the provider is not read"), 0)
 	}
+	if v := p.handed.problem; v != nil && !p.yields {
+		if !p.shown(*v) {
+			return p.done(ctx, *v, p.idle().RequeueAfter)
+		}
+		return p.idle(), nil
+	}
 	if p.seen.ObservedGeneration != p.es.Generation || p.reason() == v1alpha1.ReasonSecretMissing {
 		if p.obj.next.IsZero() {
 			p.next.NextRefreshTime = nil
 		}
 		return p.done(ctx, p.standing(), p.idle().RequeueAfter) // What changed asks for nothing more.
+	}
+	if err := p.prune(ctx); err != nil {
+		return reconcile.Result{}, err
 	}
 	return p.idle(), nil
 }
@@ -289,7 +315,7 @@ func (p *pass) due() policy.Why {
 	ready := meta.FindStatusCondition(p.seen.Conditions, v1alpha1.ConditionReady)
 	failing := ready != nil && ready.Status == metav1.ConditionFalse
 	switch {
-	case p.yields,
+	case p.yields, p.handed.problem != nil,
 		p.reason() == v1alpha1.ReasonSecretMissing && p.es.Spec.Target.CreationPolicy == v1alpha1.CreateMerge,
 		p.reason() == v1alpha1.ReasonConflict && p.obj.fight.Wait(now) > 0:
 		failing = false // The provider is not the cause.
@@ -377,6 +403,9 @@ func (p *pass) refresh(ctx context.Context) (reconcile.Result, error) {
 			return reconcile.Result{}, nil // Its answer enqueues the object.
 		}
 		p.obj.fetch = nil
+		if p.obj.contributes {
+			return p.hand(ctx, p.within(values), f.at)
+		}
 		values, there, err := p.withParts(ctx, p.within(values))
 		if err != nil || !there {
 			return p.again(), err
@@ -396,13 +425,17 @@ func (p *pass) refresh(ctx context.Context) (reconcile.Result, error) {
 		// was written, it passed the object over; so look again after a while. That reads caches only.
 		return p.done(ctx, *v, policy.Jitter(holdInterval, p.opts.Random()))
 	case loaders == nil:
-		return reconcile.Result{}, nil // An operator of another class serves it.
-	case !p.generated.ready:
+		return soon(), nil // An operator of another class serves it by now.
+	case !p.handed.ready:
 		// The part brings the object back, and what the status says of it.
-		if v := p.generated.pending(); v != nil {
-			return p.done(ctx, *v, policy.Jitter(holdInterval, p.opts.Random()))
+		wait := policy.Jitter(holdInterval, p.opts.Random())
+		if p.handed.wait > 0 {
+			wait = min(wait, p.handed.wait)
 		}
-		return later(policy.Jitter(holdInterval, p.opts.Random())), nil
+		if v := p.handed.problem; v != nil {
+			return p.done(ctx, *v, wait)
+		}
+		return later(wait), nil
 	}
 
 	key := client.ObjectKeyFromObject(p.es)
@@ -469,9 +502,8 @@ func (p *pass) stores(ctx context.Context) (map[v1alpha1.StoreRef]*fetch.Loader,
 	generators := p.plan.Generators()
 	for _, ref := range p.plan.Stores() {
 		k, ok := p.routes.Serves(&ref)
-		if !ok {
-			v := stalled(v1alpha1.ReasonInvalidSpec, fmt.Sprintf("sourceRef: an ExternalSecret over several providers is not supported yet; %s is of another module than the first store", ref.Kind))
-			return nil, &v, nil
+		if !ok || p.foreign[ref] {
+			continue // Another operator reads it.
 		}
 		generator := slices.Contains(generators, ref)
 		if wrong := misused(k.Kind, ref, generator); wrong != "" {
@@ -490,12 +522,8 @@ func (p *pass) stores(ctx context.Context) (map[v1alpha1.StoreRef]*fetch.Loader,
 			v := failed(v1alpha1.ReasonStoreNotFound, fmt.Sprintf("%s %q does not exist; create it or correct the reference", ref.Kind, k.Key(ref.Name, p.es.Namespace)))
 			return nil, &v, nil
 		}
-		if class := s.StoreSpec().Controller; class != p.opts.ControllerClass {
-			if ref == *render.LeadingStore(p.es) {
-				return nil, nil, nil
-			}
-			v := stalled(v1alpha1.ReasonInvalidSpec, fmt.Sprintf("%s %q is of controller class %q, and the first store is of class %q; name stores of one class", ref.Kind, ref.Name, class, p.opts.ControllerClass))
-			return nil, &v, nil
+		if s.StoreSpec().Controller != p.opts.ControllerClass {
+			return nil, nil, nil // It was ours when the pass began.
 		}
 		if c := routing.Held(s); c != nil {
 			v := failed(v1alpha1.ReasonStoreNotReady, fmt.Sprintf("%s %q is not ready: %s: %s", ref.Kind, ref.Name, c.Reason, c.Message))
@@ -517,7 +545,7 @@ func (p *pass) succeed(ctx context.Context, a *answer, e effect) (reconcile.Resu
 		p.obj.next = a.at.Add(policy.Jitter(p.plan.Interval, p.opts.Random()))
 	}
 	v := p.verdict(a.read, e)
-	if failure := p.generated.pending(); failure != nil && v.status == metav1.ConditionTrue {
+	if failure := p.handed.problem; failure != nil && v.status == metav1.ConditionTrue {
 		v = *failure // The values in place stay, but others were due.
 	}
 	p.next.Sources = a.read.Sources
@@ -529,6 +557,9 @@ func (p *pass) succeed(ctx context.Context, a *answer, e effect) (reconcile.Resu
 	p.next.ObservedRefreshRequest = p.es.Annotations[v1alpha1.RefreshRequestAnnotation]
 	conclude(p.next, p.es.Generation, v)
 	refreshed(p.next, p.seen, a.at, p.obj.next)
+	if err := p.prune(ctx); err != nil {
+		return reconcile.Result{}, err
+	}
 	if len(e.yielded) > 0 {
 		return p.awaitUntil(ctx, v, e.version, p.remaining())
 	}
@@ -607,6 +638,9 @@ func (p *pass) retry(ctx context.Context, v verdict, atLeast time.Duration) (rec
 // done writes a verdict on an object that awaits nobody, and comes back after wait; zero means that
 // only an event brings it back.
 func (p *pass) done(ctx context.Context, v verdict, wait time.Duration) (reconcile.Result, error) {
+	if p.obj.contributes {
+		return p.say(ctx, v, wait)
+	}
 	p.unwatch(client.ObjectKeyFromObject(p.es))
 	return p.conclude(ctx, v, wait)
 }
@@ -636,12 +670,17 @@ func (p *pass) idle() reconcile.Result {
 	return reconcile.Result{}
 }
 
-// remaining is the time until the next periodic refresh; 0 if there is none.
+// remaining is the time until the next periodic refresh, or until there is something to say of what other operators
+// contribute; 0 if there is none.
 func (p *pass) remaining() time.Duration {
 	if p.obj.next.IsZero() {
-		return 0
+		return p.handed.wait
 	}
-	return max(p.obj.next.Sub(p.opts.Now()), time.Millisecond)
+	wait := max(p.obj.next.Sub(p.opts.Now()), time.Millisecond)
+	if p.handed.wait > 0 {
+		wait = min(wait, p.handed.wait)
+	}
+	return wait
 }
 
 func (p *pass) suspended() verdict {

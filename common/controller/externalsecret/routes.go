@@ -2,7 +2,6 @@ package externalsecret
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -10,7 +9,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/controller/fanout"
 	"github.com/direct-secrets/direct-secrets/common/controller/routing"
+	"github.com/direct-secrets/direct-secrets/common/part"
 	"github.com/direct-secrets/direct-secrets/common/render"
 	"github.com/direct-secrets/direct-secrets/common/store"
 )
@@ -36,7 +37,7 @@ func (r *routes) claims(es *v1alpha1.ExternalSecret) bool {
 // storeKeys returns the index values of an object: one for each store that it refers to.
 func (r *routes) storeKeys(es *v1alpha1.ExternalSecret) []string {
 	seen := map[string]bool{}
-	r.eachStore(es, func(k routing.Route, ref *v1alpha1.StoreRef) {
+	r.eachStore(es, func(k routing.Route, ref *v1alpha1.StoreRef, _ bool) {
 		seen[k.IndexKey(k.Key(ref.Name, es.Namespace))] = true
 	})
 	keys := make([]string, 0, len(seen))
@@ -48,36 +49,43 @@ func (r *routes) storeKeys(es *v1alpha1.ExternalSecret) []string {
 
 // usesCluster reports whether an object refers to a store of a cluster Kind.
 func (r *routes) usesCluster(es *v1alpha1.ExternalSecret) (uses bool) {
-	r.eachStore(es, func(k routing.Route, _ *v1alpha1.StoreRef) { uses = uses || k.Cluster })
+	r.eachStore(es, func(k routing.Route, _ *v1alpha1.StoreRef, _ bool) { uses = uses || k.Cluster })
 	return uses
 }
 
-// eachStore calls f for every reference to a store that this module serves.
-func (r *routes) eachStore(es *v1alpha1.ExternalSecret, f func(routing.Route, *v1alpha1.StoreRef)) {
-	add := func(ref *v1alpha1.StoreRef) {
+// eachStore calls f for every reference to a store that this module serves, and says whether it stands where a
+// generator is named.
+func (r *routes) eachStore(es *v1alpha1.ExternalSecret, f func(k routing.Route, ref *v1alpha1.StoreRef, generator bool)) {
+	add := func(ref *v1alpha1.StoreRef, generator bool) {
 		if k, ok := r.Serves(ref); ok {
-			f(k, ref)
+			f(k, ref, generator)
 		}
 	}
-	add(es.Spec.StoreRef)
+	add(es.Spec.StoreRef, false)
 	for _, d := range es.Spec.Data {
 		if d.SourceRef != nil {
-			add(&d.SourceRef.StoreRef)
+			add(&d.SourceRef.StoreRef, false)
 		}
 	}
 	for _, d := range es.Spec.DataFrom {
 		if d.SourceRef != nil {
-			add(d.SourceRef.StoreRef)
-			add(d.SourceRef.GeneratorRef)
+			add(d.SourceRef.StoreRef, false)
+			add(d.SourceRef.GeneratorRef, true)
 		}
 	}
 }
 
-// contributes reports whether this module keeps a part for an object.
-func (r *routes) contributes(es *v1alpha1.ExternalSecret) bool {
+// concerns reports whether this module has anything to do with an object: it claims it, reads or generates for
+// it, or keeps a part for it.
+func (r *routes) concerns(es *v1alpha1.ExternalSecret) (concerns bool) {
+	r.eachStore(es, func(routing.Route, *v1alpha1.StoreRef, bool) { concerns = true })
+	return concerns || r.keepsPart(es)
+}
+
+// keepsPart reports whether this module keeps a part for an object.
+func (r *routes) keepsPart(es *v1alpha1.ExternalSecret) bool {
 	return slices.ContainsFunc(es.Status.Parts, func(s v1alpha1.PartStatus) bool {
-		group, _, _ := strings.Cut(s.Module, "/")
-		return group == r.module
+		return part.GroupOf(s.Module) == r.module
 	})
 }
 
@@ -97,7 +105,7 @@ func (r *routes) reduce(obj any) (any, error) {
 		return obj, nil
 	}
 	es.ManagedFields = nil
-	if r.claims(es) || r.contributes(es) {
+	if r.concerns(es) {
 		return es, nil
 	}
 	small := &v1alpha1.ExternalSecret{ObjectMeta: metav1.ObjectMeta{
@@ -110,5 +118,6 @@ func (r *routes) reduce(obj any) (any, error) {
 	if ref := render.LeadingStore(es); ref != nil {
 		small.Spec.StoreRef = ref.DeepCopy()
 	}
+	fanout.Reduce(es, small)
 	return small, nil
 }

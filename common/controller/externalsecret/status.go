@@ -61,9 +61,7 @@ func readFailed(err error) verdict {
 // conclude writes the conditions of a verdict into a status. They follow kstatus: Reconciling while
 // the loop tries again, Stalled where only a person can help, neither while all is well.
 func conclude(st *v1alpha1.ExternalSecretStatus, generation int64, v verdict) {
-	if len(v.message) > maxMessage {
-		v.message = strings.ToValidUTF8(v.message[:maxMessage-3], "") + "..."
-	}
+	v.message = cut(v.message)
 	st.ObservedGeneration = generation
 	set := func(t string, status metav1.ConditionStatus, reason, message string) {
 		meta.SetStatusCondition(&st.Conditions, metav1.Condition{
@@ -84,6 +82,13 @@ func conclude(st *v1alpha1.ExternalSecretStatus, generation int64, v verdict) {
 	case retrying:
 		set(v1alpha1.ConditionReconciling, metav1.ConditionTrue, "Retrying", "it is tried again with back-off")
 	}
+}
+
+func cut(message string) string {
+	if len(message) <= maxMessage {
+		return message
+	}
+	return strings.ToValidUTF8(message[:maxMessage-3], "") + "..."
 }
 
 // patchStatus writes a status if it differs from the one that was seen. It is a merge patch guarded

@@ -95,7 +95,7 @@ func (p *pass) metadata() string {
 	for _, ref := range p.plan.Texts {
 		versions = append(versions, states[ref].version)
 	}
-	versions = append(versions, p.generated.versions...)
+	versions = append(versions, p.handed.versions...)
 	return metadataHash(p.es, versions...)
 }
 

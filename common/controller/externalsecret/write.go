@@ -273,7 +273,7 @@ func (p *pass) write(ctx context.Context, a *answer) (reconcile.Result, error) {
 // suspect has the stores of the plan validated, since one of them has refused a read.
 func (p *pass) suspect() {
 	for _, ref := range p.plan.Stores() {
-		if k, ok := p.routes.Serves(&ref); ok {
+		if k, ok := p.routes.Serves(&ref); ok && !p.foreign[ref] {
 			p.opts.Suspect(k.Kind, k.Key(ref.Name, p.es.Namespace))
 		}
 	}
@@ -473,6 +473,23 @@ func (p *pass) owns() bool {
 	return c != v1alpha1.CleanupNever
 }
 
+// storeLabels are those for the stores that the object is read from.
+func (p *pass) storeLabels() []string {
+	var labels []string
+	for _, ref := range p.plan.Stores() {
+		if k, ok := p.routes.Serves(&ref); ok && !k.Generator {
+			n := k.Key(ref.Name, p.es.Namespace)
+			labels = append(labels, target.StoreLabel(k.GVK.Group, k.GVK.Kind, n.Namespace, n.Name))
+		}
+	}
+	for _, l := range p.handed.labels {
+		if strings.HasPrefix(l, v1alpha1.StoreLabelPrefix) && !slices.Contains(labels, l) {
+			labels = append(labels, l)
+		}
+	}
+	return labels
+}
+
 func (p *pass) desired(out render.Output) target.Desired {
 	t := p.es.Spec.Target
 	d := target.Desired{
@@ -493,11 +510,8 @@ func (p *pass) desired(out render.Output) target.Desired {
 	case !shared: // What others may have made has the type that they chose.
 		d.Type = corev1.SecretTypeOpaque
 	}
-	for _, ref := range p.plan.Stores() {
-		if k, ok := p.routes.Serves(&ref); ok && !k.Generator {
-			n := k.Key(ref.Name, p.es.Namespace)
-			d.Labels[target.StoreLabel(k.GVK.Group, k.GVK.Kind, n.Namespace, n.Name)] = "true"
-		}
+	for _, l := range p.storeLabels() {
+		d.Labels[l] = "true"
 	}
 	if p.owns() {
 		yes, no := true, false

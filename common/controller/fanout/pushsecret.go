@@ -9,15 +9,19 @@ import (
 // PushSecrets are made by ClusterPushSecrets.
 func PushSecrets() Kind {
 	return Kind{
-		Name:      "clusterpushsecret",
-		Parent:    func() client.Object { return &v1alpha1.ClusterPushSecret{} },
-		Parents:   func() client.ObjectList { return &v1alpha1.ClusterPushSecretList{} },
-		Child:     func() client.Object { return &v1alpha1.PushSecret{} },
-		ChildKind: "PushSecret",
+		Name:       "clusterpushsecret",
+		Parent:     func() client.Object { return &v1alpha1.ClusterPushSecret{} },
+		Parents:    func() client.ObjectList { return &v1alpha1.ClusterPushSecretList{} },
+		Child:      func() client.Object { return &v1alpha1.PushSecret{} },
+		Children:   func() client.ObjectList { return &v1alpha1.PushSecretList{} },
+		ParentKind: "ClusterPushSecret",
+		ChildKind:  "PushSecret",
+		Spec:       func(child client.Object) any { return &child.(*v1alpha1.PushSecret).Spec },
 		Want: func(o client.Object) Want {
 			p := o.(*v1alpha1.ClusterPushSecret)
 			return Want{
-				Name: p.Spec.PushSecretName, Metadata: p.Spec.PushSecretMetadata, Where: p.Spec.NamespaceChoice,
+				Name: p.Spec.PushSecretName, Metadata: p.Spec.PushSecretMetadata, MetadataField: "pushSecretMetadata",
+				Where: p.Spec.NamespaceChoice, Spec: &p.Spec.PushSecretSpec,
 				Shape:  func(child client.Object) { child.(*v1alpha1.PushSecret).Spec = *p.Spec.PushSecretSpec.DeepCopy() },
 				Status: &p.Status,
 			}

@@ -17,7 +17,6 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/part"
 	"github.com/direct-secrets/direct-secrets/common/store"
-	"github.com/direct-secrets/direct-secrets/common/target"
 )
 
 // firstMiss is when a pass is repeated under which the world has moved on.
@@ -208,7 +207,9 @@ func (p *pass) fill(ctx context.Context, s *corev1.Secret, d *draft) error {
 	if err := d.rec.Put(s); err != nil {
 		return err
 	}
-	metav1.SetMetaDataLabel(&s.ObjectMeta, target.ManagedLabel(p.opts.Module), "true")
+	for _, l := range p.labels() {
+		metav1.SetMetaDataLabel(&s.ObjectMeta, l, "true")
+	}
 	owners := []metav1.OwnerReference{p.ownerOf()}
 	to, err := p.targetOwner(ctx)
 	if err != nil {

@@ -4,8 +4,10 @@ package part
 
 import (
 	"context"
+	"maps"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -31,6 +33,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/controller/lanes"
 	"github.com/direct-secrets/direct-secrets/common/controller/routing"
 	"github.com/direct-secrets/direct-secrets/common/part"
+	"github.com/direct-secrets/direct-secrets/common/presence"
 	"github.com/direct-secrets/direct-secrets/common/queue"
 	"github.com/direct-secrets/direct-secrets/common/store"
 	"github.com/direct-secrets/direct-secrets/common/target"
@@ -47,6 +50,8 @@ type Options struct {
 	Kinds []store.Kind
 	// Concurrency is the number of workers.
 	Concurrency int
+	// Board knows the other operators.
+	Board *presence.Board
 	// ControllerClass is the class of generators that this operator serves.
 	ControllerClass string
 	// Namespaced is true for an operator that serves chosen namespaces only: it has no right to read
@@ -141,7 +146,18 @@ func Setup(mgr manager.Manager, live client.Client, pool *connection.Pool, o Opt
 	r.enqueueAfter = func(req request, priority int, after time.Duration) {
 		q.AddWithOpts(priorityqueue.AddOpts{Priority: &priority, After: after}, req.encode())
 	}
+	o.Board.OnChange(r.everyone)
 	return r.watch(c, mgr)
+}
+
+// everyone has all objects looked at that are known.
+func (r *Reconciler) everyone() {
+	r.mu.Lock()
+	known := slices.Collect(maps.Keys(r.objects))
+	r.mu.Unlock()
+	for _, req := range known {
+		r.enqueueAfter(req, queue.Low, 0)
+	}
 }
 
 func (r *Reconciler) enqueue(req request) { r.enqueueAfter(req, queue.High, 0) }

@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/direct-secrets/direct-secrets/common/controller/partstatus"
 	"github.com/direct-secrets/direct-secrets/common/part"
 	"github.com/direct-secrets/direct-secrets/common/policy"
 	"github.com/direct-secrets/direct-secrets/common/store"
@@ -30,7 +31,7 @@ type object struct {
 	// misses counts the passes in a row under which the world has moved on.
 	misses int
 	// told is what the status was last made to say, until the cache shows it.
-	told *told
+	told *partstatus.Told
 }
 
 // try is what has come of the attempts to do a thing.

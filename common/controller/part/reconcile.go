@@ -18,9 +18,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/controller/partstatus"
 	"github.com/direct-secrets/direct-secrets/common/controller/routing"
 	"github.com/direct-secrets/direct-secrets/common/part"
+	"github.com/direct-secrets/direct-secrets/common/presence"
 	"github.com/direct-secrets/direct-secrets/common/queue"
+	"github.com/direct-secrets/direct-secrets/common/render"
 	"github.com/direct-secrets/direct-secrets/common/store"
 )
 
@@ -146,6 +149,8 @@ type todo struct {
 	freed, revoked []part.Retired
 	// owners is true if the owners are not as they shall be, adopt if the part is that of an object before.
 	owners, adopt bool
+	// labels is true if some are missing.
+	labels bool
 	// leftover is true if the part is deleted already.
 	leftover bool
 }
@@ -158,7 +163,7 @@ type step struct {
 }
 
 func (t todo) empty() bool {
-	return len(t.values)+len(t.dropped)+len(t.unkept)+len(t.freed)+len(t.revoked) == 0 && !t.owners && !t.adopt && !t.leftover
+	return len(t.values)+len(t.dropped)+len(t.unkept)+len(t.freed)+len(t.revoked) == 0 && !t.owners && !t.labels && !t.adopt && !t.leftover
 }
 
 // plan says what is to be done with a part as it was seen, and notes when to look again.
@@ -168,6 +173,7 @@ func (p *pass) plan(rec part.Record, m metav1.Object) todo {
 		t.leftover = m.GetDeletionTimestamp() != nil
 		t.adopt = rec.UID != p.user.GetUID()
 		t.owners = !p.owned(m) || rec.Cleans() != p.bears(m)
+		t.labels = !partstatus.Labelled(m, p.labels())
 	}
 	held := p.user.holds(rec)
 	wanted := map[string]bool{}
@@ -312,6 +318,15 @@ func (p *pass) targetUID() (types.UID, bool) {
 	m := routing.SecretMetadata()
 	err := p.cache.Get(context.Background(), types.NamespacedName{Namespace: p.req.Namespace, Name: p.user.target}, m)
 	return m.UID, err == nil && m.DeletionTimestamp == nil
+}
+
+// labels are those by which this module and the one that claims the object follow the part.
+func (p *pass) labels() []string {
+	var reconcile []presence.Member
+	if es, ok := p.user.Object.(*v1alpha1.ExternalSecret); ok {
+		reconcile = p.opts.Board.Serving(render.LeadingStore(es), es.Namespace)
+	}
+	return partstatus.Labels(p.opts.Module, reconcile)
 }
 
 // ownerOf is the reference to the object.

@@ -48,15 +48,17 @@ func New(reader client.Reader, scheme *runtime.Scheme, kinds []store.Kind) (*Rou
 // of apiVersion counts, so that a promotion to v1 breaks no reference. Without one any Kind of the
 // project's groups matches.
 func (r *Routes) Serves(ref *v1alpha1.StoreRef) (Route, bool) {
-	if ref == nil {
-		return Route{}, false
-	}
 	for _, k := range r.Kinds {
-		if k.GVK.Kind == ref.Kind && groupMatches(ref.APIVersion, k.GVK.Group) {
+		if Names(ref, k.GVK.GroupKind()) {
 			return k, true
 		}
 	}
 	return Route{}, false
+}
+
+// Names reports whether a reference names a Kind.
+func Names(ref *v1alpha1.StoreRef, k schema.GroupKind) bool {
+	return ref != nil && ref.Kind == k.Kind && groupMatches(ref.APIVersion, k.Group)
 }
 
 func groupMatches(apiVersion, group string) bool {

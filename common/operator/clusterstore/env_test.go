@@ -29,9 +29,19 @@ import (
 )
 
 var (
-	api    client.Client
-	server = fake.NewServer()
+	api     client.Client
+	cluster *controlplane.ControlPlane
+	server  = fake.NewServer()
 )
+
+// watcher returns a client that can watch.
+func watcher() client.WithWatch {
+	c, err := client.NewWithWatch(cluster.Config(), client.Options{Scheme: api.Scheme()})
+	if err != nil {
+		panic(err) // It is made of what api was made of.
+	}
+	return c
+}
 
 // TestMain runs one operator over the whole cluster for all tests.
 func TestMain(m *testing.M) {
@@ -43,6 +53,7 @@ func TestMain(m *testing.M) {
 			}
 		}
 		ctrl.SetLogger(logr.Discard())
+		cluster = c
 		var err error
 		if api, err = client.New(c.Config(), client.Options{Scheme: scheme}); err != nil {
 			return err

@@ -54,6 +54,14 @@ func (s *Server) Kinds() []store.Kind {
 	}
 }
 
+// OtherKinds returns the store Kind of another module, served by this Server.
+func (s *Server) OtherKinds() []store.Kind {
+	return []store.Kind{store.KindOf(store.ConnectorFunc[*v1alpha1.OtherFakeStore](
+		func(ctx context.Context, o *v1alpha1.OtherFakeStore, creds store.Credentials) (store.Client, error) {
+			return s.connect(ctx, o, &o.Spec, creds)
+		}))}
+}
+
 // ConnectFakeStore returns a client for the backend that the store names.
 func (s *Server) ConnectFakeStore(ctx context.Context, o *v1alpha1.FakeStore, creds store.Credentials) (store.Client, error) {
 	return s.connect(ctx, o, &o.Spec, creds)

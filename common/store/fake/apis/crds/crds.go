@@ -8,6 +8,8 @@ import _ "embed"
 var (
 	//go:embed fake.direct-secrets.io_fakestores.yaml
 	FakeStore []byte
+	//go:embed fake.direct-secrets.io_otherfakestores.yaml
+	OtherFakeStore []byte
 	//go:embed fake.direct-secrets.io_clusterfakestores.yaml
 	ClusterFakeStore []byte
 	//go:embed fake.direct-secrets.io_fakegenerators.yaml
@@ -18,5 +20,5 @@ var (
 
 // All returns every CustomResourceDefinition of this package.
 func All() [][]byte {
-	return [][]byte{FakeStore, ClusterFakeStore, FakeGenerator, ClusterFakeGenerator}
+	return [][]byte{FakeStore, OtherFakeStore, ClusterFakeStore, FakeGenerator, ClusterFakeGenerator}
 }

@@ -23,6 +23,7 @@ var GroupVersion = schema.GroupVersion{Group: Group, Version: "v1alpha1"}
 func AddToScheme(s *runtime.Scheme) error {
 	s.AddKnownTypes(GroupVersion,
 		&FakeStore{}, &FakeStoreList{},
+		&OtherFakeStore{}, &OtherFakeStoreList{},
 		&ClusterFakeStore{}, &ClusterFakeStoreList{},
 		&FakeGenerator{}, &FakeGeneratorList{},
 		&ClusterFakeGenerator{}, &ClusterFakeGeneratorList{},

@@ -33,6 +33,30 @@ type FakeStoreList struct {
 	Items []FakeStore `json:"items"`
 }
 
+// OtherFakeStore is a FakeStore for another module, so that a test can have two.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:categories=direct-secrets
+type OtherFakeStore struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec FakeStoreSpec `json:"spec"`
+	// +optional
+	Status common.StoreStatus `json:"status,omitzero"`
+}
+
+// OtherFakeStoreList is a list of OtherFakeStores.
+//
+// +kubebuilder:object:root=true
+type OtherFakeStoreList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+
+	Items []OtherFakeStore `json:"items"`
+}
+
 // ClusterFakeStore is a FakeStore that serves many namespaces.
 //
 // +kubebuilder:object:root=true
@@ -94,6 +118,12 @@ func (s *FakeStore) StoreSpec() *common.StoreSpec { return &s.Spec.StoreSpec }
 
 // StoreStatus returns the embedded status.
 func (s *FakeStore) StoreStatus() *common.StoreStatus { return &s.Status }
+
+// StoreSpec returns the embedded spec.
+func (s *OtherFakeStore) StoreSpec() *common.StoreSpec { return &s.Spec.StoreSpec }
+
+// StoreStatus returns the embedded status.
+func (s *OtherFakeStore) StoreStatus() *common.StoreStatus { return &s.Status }
 
 // StoreSpec returns the embedded spec.
 func (s *ClusterFakeStore) StoreSpec() *common.StoreSpec { return &s.Spec.StoreSpec }

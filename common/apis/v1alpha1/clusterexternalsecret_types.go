@@ -1,0 +1,48 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// ClusterExternalSecret makes the same ExternalSecret in many namespaces.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:scope=Cluster,shortName=ces,categories=direct-secrets
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].message`
+type ClusterExternalSecret struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec   ClusterExternalSecretSpec `json:"spec"`
+	Status FanOutStatus              `json:"status,omitempty"`
+}
+
+// ClusterExternalSecretList is a list of ClusterExternalSecrets.
+//
+// +kubebuilder:object:root=true
+type ClusterExternalSecretList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+
+	Items []ClusterExternalSecret `json:"items"`
+}
+
+// ClusterExternalSecretSpec says what is made, and where.
+type ClusterExternalSecretSpec struct {
+	// The spec of each ExternalSecret.
+	ExternalSecretSpec ExternalSecretSpec `json:"externalSecretSpec"`
+
+	// Name of each ExternalSecret. Default: the name of this object.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	ExternalSecretName string `json:"externalSecretName,omitempty"`
+
+	// Labels and annotations of each ExternalSecret.
+	// +optional
+	ExternalSecretMetadata TemplateMetadata `json:"externalSecretMetadata,omitzero"`
+
+	NamespaceChoice `json:",inline"`
+}

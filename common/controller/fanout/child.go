@@ -1,0 +1,258 @@
+package fanout
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
+	corev1 "k8s.io/api/core/v1"
+	kerrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/policy"
+)
+
+// outcome is what came of bringing one child in step; the zero outcome is that it is.
+type outcome struct {
+	// refused says why it is not, and wait when to look again, if not as usual.
+	refused string
+	wait    time.Duration
+	// gone: the namespace is on its way out.
+	gone bool
+	// written: it was made, or put right.
+	written bool
+}
+
+// provision brings one child in step. Another's object of that name is left alone.
+func (r *reconciler) provision(ctx context.Context, parent client.Object, want Want, namespace string, fight policy.Fight) (outcome, error) {
+	key := types.NamespacedName{Namespace: namespace, Name: want.Name}
+	wanted, err := wanted(want)
+	if err != nil {
+		return outcome{}, err
+	}
+	child := r.kind.Child()
+	err = r.cache.Get(ctx, key, child, client.UnsafeDisableDeepCopy)
+	absent := kerrors.IsNotFound(err)
+	if err == nil && r.inStep(parent, child, wanted) {
+		return outcome{}, nil
+	}
+	if wait := fight.Wait(r.now()); wait > 0 {
+		return outcome{refused: "somebody keeps changing or deleting the object; it is put right with back-off", wait: wait}, nil
+	}
+	if absent {
+		child, err := r.create(ctx, parent, want, key)
+		switch {
+		case kerrors.HasStatusCause(err, corev1.NamespaceTerminatingCause), kerrors.IsNotFound(err):
+			return outcome{gone: true}, nil
+		case !kerrors.IsAlreadyExists(err):
+			return r.written(parent, child, wanted, err)
+		}
+	}
+	child = r.kind.Child()
+	if err := r.client.Get(ctx, key, child); err != nil {
+		if kerrors.IsNotFound(err) { // It went just now.
+			err = kerrors.NewConflict(v1alpha1.GroupVersion.WithResource(r.kind.ChildKind).GroupResource(), want.Name, err)
+		}
+		return outcome{}, err
+	}
+	switch {
+	case r.inStep(parent, child, wanted):
+		return outcome{}, nil
+	case !r.owns(parent, child):
+		return outcome{refused: fmt.Sprintf("%s %q exists, and this object did not make it; delete it or choose another name", r.kind.ChildKind, want.Name)}, nil
+	case child.GetDeletionTimestamp() != nil:
+		return outcome{refused: fmt.Sprintf("%s %q is being deleted", r.kind.ChildKind, want.Name)}, nil
+	}
+	if err := r.shape(child, want); err != nil {
+		return outcome{}, err
+	}
+	return r.written(parent, child, wanted, r.client.Update(ctx, child))
+}
+
+// written is what came of a write, after which child is as the API server has it.
+func (r *reconciler) written(parent, child client.Object, wanted string, err error) (outcome, error) {
+	o := outcome{written: err == nil}
+	if err == nil && !r.inStep(parent, child, wanted) {
+		o.refused = "the object is changed as it is written, by a webhook or an admission policy; exempt it"
+	}
+	return o, err
+}
+
+func (r *reconciler) create(ctx context.Context, parent client.Object, want Want, key types.NamespacedName) (client.Object, error) {
+	child := r.kind.Child()
+	child.SetNamespace(key.Namespace)
+	child.SetName(key.Name)
+	ref := r.owner
+	ref.Name, ref.UID = parent.GetName(), parent.GetUID()
+	child.SetOwnerReferences([]metav1.OwnerReference{ref})
+	if err := r.shape(child, want); err != nil {
+		return nil, err
+	}
+	return child, r.client.Create(ctx, child)
+}
+
+// withdraw removes the children in a namespace that are not wanted any more; those by another name than now only
+// after the new one is there. What this object did not make is left.
+func (r *reconciler) withdraw(ctx context.Context, parent client.Object, want Want, namespace string, admitted bool) error {
+	children, err := r.children(ctx, parent, client.InNamespace(namespace))
+	if err != nil {
+		return err
+	}
+	for _, c := range children {
+		if c.GetDeletionTimestamp() != nil || admitted && c.GetName() == want.Name {
+			continue
+		}
+		child := r.kind.Child()
+		err := r.client.Get(ctx, client.ObjectKeyFromObject(c), child)
+		if err == nil && r.owns(parent, child) {
+			uid, version := child.GetUID(), child.GetResourceVersion()
+			err = r.client.Delete(ctx, child, client.Preconditions{UID: &uid, ResourceVersion: &version})
+		}
+		if client.IgnoreNotFound(err) != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *reconciler) owns(parent, child client.Object) bool {
+	o := r.parentOf(child)
+	return o != nil && o.UID == parent.GetUID()
+}
+
+func (r *reconciler) inStep(parent, child client.Object, wanted string) bool {
+	return r.owns(parent, child) && child.GetDeletionTimestamp() == nil && digest(child, r.kind.Spec(child)) == wanted
+}
+
+// shape gives a child the spec, labels and annotations that are wanted, and takes away those that once were. Other
+// labels and annotations stay.
+func (r *reconciler) shape(child client.Object, want Want) error {
+	note, err := noteOf(want.Metadata)
+	if err != nil {
+		return err
+	}
+	had := noted(child)
+	want.Shape(child)
+	child.SetLabels(replace(child.GetLabels(), had.Labels, want.Metadata.Labels))
+	annotations := replace(child.GetAnnotations(), append(had.Annotations, v1alpha1.FanOutAnnotation), want.Metadata.Annotations)
+	if note != "" {
+		annotations = replace(annotations, nil, map[string]string{v1alpha1.FanOutAnnotation: note})
+	}
+	child.SetAnnotations(annotations)
+	return nil
+}
+
+// replace returns a map without some keys, and with others.
+func replace(in map[string]string, without []string, with map[string]string) map[string]string {
+	out := maps.Clone(in)
+	for _, k := range without {
+		delete(out, k)
+	}
+	if out == nil && len(with) > 0 {
+		out = map[string]string{}
+	}
+	maps.Copy(out, with)
+	return out
+}
+
+// given names the labels and annotations that a child was given.
+type given struct {
+	Labels      []string `json:"labels,omitempty"`
+	Annotations []string `json:"annotations,omitempty"`
+}
+
+// noteOf returns what the annotation of a child says of labels and annotations; empty where there are none.
+func noteOf(m v1alpha1.TemplateMetadata) (string, error) {
+	if len(m.Labels)+len(m.Annotations) == 0 {
+		return "", nil
+	}
+	raw, err := json.Marshal(given{Labels: slices.Sorted(maps.Keys(m.Labels)), Annotations: slices.Sorted(maps.Keys(m.Annotations))})
+	return string(raw), errors.Wrap(err, "cannot encode the names of labels and annotations")
+}
+
+// noted returns what the annotation of a child says. One that was damaged says nothing.
+func noted(child client.Object) given {
+	var g given
+	if json.Unmarshal([]byte(child.GetAnnotations()[v1alpha1.FanOutAnnotation]), &g) != nil {
+		return given{}
+	}
+	return g
+}
+
+// digestKey is the annotation by which an object that is reduced in the cache tells its digest. It cannot be set on
+// an object in the API server, which does not take such keys.
+const digestKey = "digest of what a cluster object gave"
+
+// content is what a parent gives a child.
+type content struct {
+	Spec        any               `json:"spec"`
+	Labels      map[string]string `json:"labels,omitempty"`
+	Annotations map[string]string `json:"annotations,omitempty"`
+	Note        string            `json:"note,omitempty"`
+}
+
+func (c content) digest() (string, error) {
+	raw, err := json.Marshal(c)
+	if err != nil {
+		return "", errors.Wrap(err, "cannot encode the spec")
+	}
+	sum := sha256.Sum256(raw)
+	return hex.EncodeToString(sum[:16]), nil
+}
+
+// wanted returns the digest of a child as a parent wants it.
+func wanted(want Want) (string, error) {
+	note, err := noteOf(want.Metadata)
+	if err != nil {
+		return "", err
+	}
+	return content{Spec: want.Spec, Labels: want.Metadata.Labels, Annotations: want.Metadata.Annotations, Note: note}.digest()
+}
+
+// digest returns that of a child as it is. What others have put on it does not count.
+func digest(child client.Object, spec any) string {
+	annotations := child.GetAnnotations()
+	if d, ok := annotations[digestKey]; ok {
+		return d
+	}
+	g := noted(child)
+	d, err := content{
+		Spec: spec, Labels: only(child.GetLabels(), g.Labels), Annotations: only(annotations, g.Annotations),
+		Note: annotations[v1alpha1.FanOutAnnotation],
+	}.digest()
+	if err != nil {
+		return "" // It is as nobody wants it.
+	}
+	return d
+}
+
+// only returns some keys of a map.
+func only(in map[string]string, keys []string) map[string]string {
+	out := map[string]string{}
+	for _, k := range keys {
+		if v, ok := in[k]; ok {
+			out[k] = v
+		}
+	}
+	return out
+}
+
+// reduce is Reduce for any Kind.
+func reduce(from, to client.Object, kind string, spec any) {
+	ref := parentOf(from, kind)
+	if ref == nil {
+		return
+	}
+	to.SetOwnerReferences([]metav1.OwnerReference{*ref})
+	to.SetDeletionTimestamp(from.GetDeletionTimestamp())
+	to.SetAnnotations(map[string]string{digestKey: digest(from, spec)})
+}

@@ -1,0 +1,137 @@
+// Package partstatus records in the status of an object which part a module keeps for it, and why it could not
+// contribute. Each module has a field manager of its own, so that none takes away what another wrote.
+package partstatus
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
+	kerrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+)
+
+// maxMessage bounds the message of a part.
+const maxMessage = 1024
+
+// Said is what there is to say of a part.
+type Said struct {
+	// Part is nil if there is none. What the status says of one stays if there is a Message: it is not known to
+	// be gone.
+	Part metav1.Object
+	// Anew is true if it holds other values than before: the status tells of these, not of each write.
+	Anew bool
+	// Reason of the Ready condition and Message, where values are missing or could not be replaced.
+	Reason, Message string
+}
+
+// Told is what the status of an object was last made to say, for as long as the cache is behind.
+type Told struct {
+	said *v1alpha1.PartStatus
+	// version is the resourceVersion of the object with it.
+	version string
+}
+
+// A Recorder writes the entry of one module.
+type Recorder struct {
+	// Client is live.
+	Client client.Client
+	// Module is the name of the entry.
+	Module string
+}
+
+// Of returns the entry of the module among those that a status holds; nil if there is none.
+func (r Recorder) Of(recorded []v1alpha1.PartStatus) *v1alpha1.PartStatus {
+	i := slices.IndexFunc(recorded, func(s v1alpha1.PartStatus) bool { return s.Module == r.Module })
+	if i < 0 {
+		return nil
+	}
+	return &recorded[i]
+}
+
+// Tell brings the entry of an object of a kind in line, if it is not. recorded are the entries that the cache
+// shows, last is what this process told before. It returns what is told now.
+func (r Recorder) Tell(ctx context.Context, kind string, o client.Object, recorded []v1alpha1.PartStatus, s Said, last *Told) (*Told, error) {
+	is := r.Of(recorded)
+	if last != nil {
+		if c, err := resourceversion.CompareResourceVersion(o.GetResourceVersion(), last.version); err == nil && c < 0 {
+			is = last.said // The cache is behind.
+		}
+	}
+	want := s.entry(r.Module, is)
+	if same(is, want) {
+		return last, nil
+	}
+	version, err := r.apply(ctx, kind, o, want)
+	if err != nil || version == "" {
+		return last, err
+	}
+	return &Told{said: want, version: version}, nil
+}
+
+// entry returns what the status shall say, where it says is.
+func (s Said) entry(module string, is *v1alpha1.PartStatus) *v1alpha1.PartStatus {
+	if s.Part == nil && s.Message == "" {
+		return nil
+	}
+	want := &v1alpha1.PartStatus{Module: module, Reason: s.Reason, Message: cut(s.Message)}
+	switch {
+	case s.Part != nil:
+		want.Name, want.UID, want.ResourceVersion = s.Part.GetName(), s.Part.GetUID(), s.Part.GetResourceVersion()
+	case is != nil: // What is there is not known to be gone.
+		want.Name, want.UID, want.ResourceVersion = is.Name, is.UID, is.ResourceVersion
+	}
+	if !s.Anew && is != nil && want.UID == is.UID {
+		want.ResourceVersion = is.ResourceVersion
+	}
+	return want
+}
+
+func same(a, b *v1alpha1.PartStatus) bool {
+	if a == nil || b == nil {
+		return a == nil && b == nil
+	}
+	return *a == *b
+}
+
+func cut(text string) string {
+	if len(text) <= maxMessage {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxMessage-3], "") + "..."
+}
+
+// apply writes the entry, or takes it out, and returns the resourceVersion of the object; empty if it is another
+// by now.
+func (r Recorder) apply(ctx context.Context, kind string, o client.Object, s *v1alpha1.PartStatus) (string, error) {
+	parts := []v1alpha1.PartStatus{}
+	if s != nil {
+		parts = append(parts, *s)
+	}
+	body, err := json.Marshal(map[string]any{
+		"apiVersion": v1alpha1.GroupVersion.String(), "kind": kind,
+		"metadata": map[string]any{"name": o.GetName(), "namespace": o.GetNamespace(), "uid": o.GetUID()},
+		"status":   map[string]any{"parts": parts},
+	})
+	if err != nil {
+		return "", errors.Wrap(err, "cannot encode the status")
+	}
+	out := &unstructured.Unstructured{}
+	out.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(kind))
+	out.SetNamespace(o.GetNamespace())
+	out.SetName(o.GetName())
+	err = r.Client.Status().Patch(ctx, out, client.RawPatch(types.ApplyPatchType, body),
+		client.FieldOwner("direct-secrets-part:"+r.Module), client.ForceOwnership)
+	if kerrors.IsConflict(err) || kerrors.IsNotFound(err) {
+		return "", nil // It is another object by now, or none.
+	}
+	return out.GetResourceVersion(), errors.Wrap(err, "cannot record the part")
+}

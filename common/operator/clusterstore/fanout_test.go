@@ -1,0 +1,535 @@
+package clusterstore_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	kerrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/watch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/controlplane"
+)
+
+// fanOut is a ClusterExternalSecret that makes "db" in the namespaces with the label team: <the test>.
+func (e *env) fanOut(change ...func(*v1alpha1.ClusterExternalSecret)) *v1alpha1.ClusterExternalSecret {
+	p := &v1alpha1.ClusterExternalSecret{ObjectMeta: metav1.ObjectMeta{Name: e.name}, Spec: v1alpha1.ClusterExternalSecretSpec{
+		ExternalSecretSpec: v1alpha1.ExternalSecretSpec{
+			StoreRef: &v1alpha1.StoreRef{Kind: "ClusterFakeStore", Name: e.name},
+			Data:     []v1alpha1.DataEntry{{SecretKey: "value", RemoteRef: v1alpha1.RemoteRef{Key: "db"}}},
+		},
+		ExternalSecretName:     "db",
+		ExternalSecretMetadata: v1alpha1.TemplateMetadata{Labels: map[string]string{"made": "true"}, Annotations: map[string]string{"by": "us"}},
+		NamespaceChoice:        v1alpha1.NamespaceChoice{NamespaceSelectors: []metav1.LabelSelector{{MatchLabels: e.team()}}},
+	}}
+	for _, f := range change {
+		f(p)
+	}
+	return p
+}
+
+func (e *env) team() map[string]string { return map[string]string{"team": e.name} }
+
+// join gives a namespace another team.
+func (e *env) join(namespace, team string) {
+	e.Helper()
+	update(e, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: e.ns(namespace)}}, func(n *corev1.Namespace) {
+		metav1.SetMetaDataLabel(&n.ObjectMeta, "team", team)
+	})
+}
+
+// wantMade waits until a status names these namespaces, and what failed, each with a part of the reason. It returns
+// the condition.
+func (e *env) wantMade(p *v1alpha1.ClusterExternalSecret, provisioned []string, failed map[string]string) *metav1.Condition {
+	e.Helper()
+	var ready *metav1.Condition
+	controlplane.Eventually(e, func() string {
+		is := &v1alpha1.ClusterExternalSecret{}
+		if err := api.Get(e.ctx, client.ObjectKeyFromObject(p), is); err != nil {
+			return err.Error()
+		}
+		ready = meta.FindStatusCondition(is.Status.Conditions, v1alpha1.ConditionReady)
+		if ready == nil || ready.ObservedGeneration != is.Generation {
+			return fmt.Sprintf("Ready is %+v", ready)
+		}
+		var names []string
+		for _, n := range is.Status.ProvisionedNamespaces {
+			names = append(names, strings.TrimPrefix(n, e.name+"-"))
+		}
+		bad := map[string]string{}
+		for _, f := range is.Status.FailedNamespaces {
+			ns := strings.TrimPrefix(f.Namespace, e.name+"-")
+			if bad[ns] = f.Reason; failed[ns] != "" && strings.Contains(f.Reason, failed[ns]) {
+				bad[ns] = failed[ns]
+			}
+		}
+		if diff := cmp.Diff(provisioned, names); diff != "" {
+			return "provisionedNamespaces: -want, +got:\n" + diff
+		}
+		if len(failed)+len(bad) > 0 {
+			if diff := cmp.Diff(failed, bad); diff != "" {
+				return "failedNamespaces: -want, +got:\n" + diff
+			}
+		}
+		return ""
+	})
+	return ready
+}
+
+func (e *env) wantValue(namespace, value string) {
+	e.Helper()
+	controlplane.Eventually(e, func() string {
+		if got := e.value(namespace); got != value {
+			return fmt.Sprintf("the Secret of %s holds %q, want %q", namespace, got, value)
+		}
+		return ""
+	})
+}
+
+// wantGone waits until the API server has an object no more.
+func (e *env) wantGone(namespace string, o client.Object) {
+	e.Helper()
+	controlplane.Eventually(e, func() string {
+		if err := api.Get(e.ctx, client.ObjectKey{Namespace: e.ns(namespace), Name: o.GetName()}, o); !kerrors.IsNotFound(err) {
+			return fmt.Sprintf("%T %s/%s is still there: %v", o, namespace, o.GetName(), err)
+		}
+		return ""
+	})
+}
+
+func externalSecret(name string) *v1alpha1.ExternalSecret {
+	return &v1alpha1.ExternalSecret{ObjectMeta: metav1.ObjectMeta{Name: name}}
+}
+
+// child waits until the object of a namespace is as a function says, and returns it.
+func (e *env) child(namespace, name string, wrong func(*v1alpha1.ExternalSecret) string) *v1alpha1.ExternalSecret {
+	e.Helper()
+	var es *v1alpha1.ExternalSecret
+	controlplane.Eventually(e, func() string {
+		es = &v1alpha1.ExternalSecret{}
+		if err := api.Get(e.ctx, client.ObjectKey{Namespace: e.ns(namespace), Name: name}, es); err != nil {
+			return err.Error()
+		}
+		return wrong(es)
+	})
+	return es
+}
+
+// TestClusterExternalSecret makes an object in the namespaces that match, also in those that come to match later,
+// puts it right, and removes it; what it did not make it leaves.
+func TestClusterExternalSecret(t *testing.T) {
+	e := newEnv(t, v1alpha1.ClusterStoreSpec{})
+	e.backend.Put("db", []byte("one"))
+	e.backend.Put("other", []byte("other"))
+	for ns, labels := range map[string]map[string]string{"one": e.team(), "two": nil, "taken": e.team()} {
+		e.namespace(ns, labels)
+	}
+	e.externalSecret("taken", "other")
+	parent := e.fanOut()
+	e.create(parent)
+	e.wantValue("one", "one")
+	if c := e.wantMade(parent, []string{"one"}, map[string]string{"taken": `"db" exists, and this object did not make it`}); c.Reason != v1alpha1.ReasonPartlyProvisioned || c.Status != metav1.ConditionFalse {
+		t.Errorf("Ready is %+v", c)
+	}
+	e.join("two", e.name)
+	e.namespace("new", e.team())
+	e.wantValue("two", "one")
+	e.wantValue("new", "one")
+	e.wantMade(parent, []string{"new", "one", "two"}, map[string]string{"taken": "did not make it"})
+
+	// Somebody meddles.
+	es := externalSecret("db")
+	es.Namespace = e.ns("two")
+	update(e, es, func(es *v1alpha1.ExternalSecret) {
+		es.Spec.Data[0].RemoteRef.Key = "other"
+		es.Labels = map[string]string{"theirs": "1"}
+		es.Annotations["theirs"] = "1"
+		es.Annotations["by"] = "them"
+	})
+	es = e.child("two", "db", func(es *v1alpha1.ExternalSecret) string {
+		if es.Spec.Data[0].RemoteRef.Key != "db" {
+			return "the spec is not put right"
+		}
+		return ""
+	})
+	if diff := cmp.Diff(map[string]string{"theirs": "1", "made": "true"}, es.Labels); diff != "" {
+		t.Errorf("labels: -want, +got:\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"1", "us"}, []string{es.Annotations["theirs"], es.Annotations["by"]}); diff != "" {
+		t.Errorf("annotations: -want, +got:\n%s", diff)
+	}
+	e.wantValue("two", "one")
+	if err := api.Delete(e.ctx, es); err != nil {
+		t.Fatal(err)
+	}
+	e.child("two", "db", func(is *v1alpha1.ExternalSecret) string {
+		if is.UID == es.UID {
+			return "it is the one that was deleted"
+		}
+		return ""
+	})
+
+	// The parent changes its mind.
+	update(e, parent, func(p *v1alpha1.ClusterExternalSecret) {
+		p.Spec.ExternalSecretMetadata = v1alpha1.TemplateMetadata{Labels: map[string]string{"since": "2"}}
+		p.Spec.ExternalSecretSpec.Data[0].RemoteRef.Key = "other"
+	})
+	for _, ns := range []string{"one", "two", "new"} {
+		es := e.child(ns, "db", func(es *v1alpha1.ExternalSecret) string { return cmp.Diff(map[string]string{"since": "2"}, es.Labels) })
+		if _, ok := es.Annotations["by"]; ok {
+			t.Errorf("%s: an annotation that is not wanted any more is still there", ns)
+		}
+		e.wantValue(ns, "other")
+	}
+
+	// What is in the way goes.
+	taken := externalSecret("db")
+	taken.Namespace = e.ns("taken")
+	if err := api.Delete(e.ctx, taken); err != nil {
+		t.Fatal(err)
+	}
+	if c := e.wantMade(parent, []string{"new", "one", "taken", "two"}, nil); c.Reason != v1alpha1.ReasonProvisioned || c.Status != metav1.ConditionTrue {
+		t.Errorf("Ready is %+v", c)
+	}
+
+	// Namespaces leave, by their labels and for good.
+	e.join("one", "bank")
+	e.wantGone("one", externalSecret("db"))
+	e.wantGone("one", &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "db"}})
+	if err := api.Delete(e.ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: e.ns("new")}}); err != nil {
+		t.Fatal(err)
+	}
+	e.wantMade(parent, []string{"taken", "two"}, nil)
+
+	// The parent goes.
+	if err := api.Delete(e.ctx, parent); err != nil {
+		t.Fatal(err)
+	}
+	for _, ns := range []string{"taken", "two"} {
+		e.wantGone(ns, externalSecret("db"))
+		e.wantGone(ns, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "db"}})
+	}
+}
+
+// TestFanOutName has the children renamed: the old ones go, but no sooner than the new ones are there; and where a
+// new one cannot be, the old one stays.
+func TestFanOutName(t *testing.T) {
+	e := newEnv(t, v1alpha1.ClusterStoreSpec{})
+	e.backend.Put("db", []byte("one"))
+	e.namespace("free", e.team())
+	e.namespace("taken", e.team())
+	parent := e.fanOut(func(p *v1alpha1.ClusterExternalSecret) { p.Spec.ExternalSecretName = "old" })
+	e.create(parent)
+	e.wantMade(parent, []string{"free", "taken"}, nil)
+	e.externalSecret("taken", "db")
+
+	w, err := watcher().Watch(e.ctx, &v1alpha1.ExternalSecretList{}, client.InNamespace(e.ns("free")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Stop()
+	update(e, parent, func(p *v1alpha1.ClusterExternalSecret) { p.Spec.ExternalSecretName = "db" })
+	there := map[string]bool{}
+	for len(there) == 0 || there["old"] || !there["db"] {
+		var ev watch.Event
+		select {
+		case ev = <-w.ResultChan():
+		case <-e.ctx.Done():
+			t.Fatal("the watch ended")
+		}
+		es, ok := ev.Object.(*v1alpha1.ExternalSecret)
+		if !ok {
+			t.Fatalf("the watch brought %T", ev.Object)
+		}
+		there[es.Name] = ev.Type != watch.Deleted
+		if !there["old"] && !there["db"] {
+			t.Fatal("for a moment there was none")
+		}
+	}
+	e.wantMade(parent, []string{"free"}, map[string]string{"taken": "did not make it"})
+	e.child("taken", "old", func(*v1alpha1.ExternalSecret) string { return "" })
+
+	// A name that cannot be one leaves all as it is.
+	update(e, parent, func(p *v1alpha1.ClusterExternalSecret) { p.Spec.ExternalSecretName = "No_Name" })
+	c := e.wantMade(parent, []string{"free"}, map[string]string{"taken": "did not make it"})
+	if c.Reason != v1alpha1.ReasonInvalidSpec || !strings.Contains(c.Message, "No_Name") {
+		t.Errorf("Ready is %+v", c)
+	}
+	e.join("taken", "bank") // This, too.
+	update(e, parent, func(p *v1alpha1.ClusterExternalSecret) { p.Spec.ExternalSecretName = "db" })
+	e.wantMade(parent, []string{"free"}, nil)
+	e.wantGone("taken", externalSecret("old"))
+}
+
+// TestFanOutRivals has two parents want the same name: the second says so, and takes over when the first lets go.
+func TestFanOutRivals(t *testing.T) {
+	e := newEnv(t, v1alpha1.ClusterStoreSpec{})
+	e.backend.Put("first", []byte("first"))
+	e.backend.Put("second", []byte("second"))
+	e.namespace("one", e.team())
+	rival := func(key string) *v1alpha1.ClusterExternalSecret {
+		p := e.fanOut(func(p *v1alpha1.ClusterExternalSecret) {
+			p.Name += "-" + key
+			p.Spec.ExternalSecretSpec.Data[0].RemoteRef.Key = key
+		})
+		e.create(p)
+		return p
+	}
+	first := rival("first")
+	e.wantMade(first, []string{"one"}, nil)
+	second := rival("second")
+	e.wantMade(second, nil, map[string]string{"one": "did not make it"})
+	e.wantValue("one", "first")
+	update(e, first, func(p *v1alpha1.ClusterExternalSecret) { p.Spec.ExternalSecretName = "elsewhere" })
+	e.wantMade(second, []string{"one"}, nil)
+	e.wantValue("one", "second")
+	update(e, first, func(p *v1alpha1.ClusterExternalSecret) { p.Spec.ExternalSecretName = "db" })
+	e.wantMade(first, nil, map[string]string{"one": "did not make it"})
+	if err := api.Delete(e.ctx, second); err != nil {
+		t.Fatal(err)
+	}
+	e.wantMade(first, []string{"one"}, nil)
+	e.wantValue("one", "first")
+}
+
+// TestFanOutTerminating leaves a namespace alone that is on its way out, however long that takes.
+func TestFanOutTerminating(t *testing.T) {
+	e := newEnv(t, v1alpha1.ClusterStoreSpec{})
+	e.backend.Put("db", []byte("one"))
+	e.namespace("stays", e.team())
+	e.namespace("goes", e.team())
+	holds := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: e.ns("goes"), Name: "holds", Finalizers: []string{"example.org/holds"}}}
+	e.create(holds)
+	parent := e.fanOut()
+	e.create(parent)
+	e.wantMade(parent, []string{"goes", "stays"}, nil)
+	if err := api.Delete(e.ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: e.ns("goes")}}); err != nil {
+		t.Fatal(err)
+	}
+	e.wantGone("goes", externalSecret("db"))
+	// Another change of the parent is one more reason to look at it.
+	update(e, parent, func(p *v1alpha1.ClusterExternalSecret) { p.Spec.ExternalSecretMetadata.Labels["more"] = "1" })
+	if c := e.wantMade(parent, []string{"stays"}, nil); c.Reason != v1alpha1.ReasonProvisioned {
+		t.Errorf("Ready is %+v", c)
+	}
+	update(e, holds, func(c *corev1.ConfigMap) { c.Finalizers = nil })
+	e.wantMade(parent, []string{"stays"}, nil)
+}
+
+// TestFanOutInvalid offers specs that cannot be used: those that the API server refuses, and those that only the
+// operator can tell.
+func TestFanOutInvalid(t *testing.T) {
+	e := newEnv(t, v1alpha1.ClusterStoreSpec{})
+	e.namespace("one", e.team())
+	type change = func(*v1alpha1.ClusterExternalSecret)
+	target := func(target v1alpha1.Target) change {
+		return func(p *v1alpha1.ClusterExternalSecret) { p.Spec.ExternalSecretSpec.Target = target }
+	}
+	cases := map[string]struct {
+		reason string
+		change change
+		// refused is what the API server says, invalid what the operator does.
+		refused, invalid string
+	}{
+		"DeleteShared": {
+			"The rules of ExternalSecret hold here, too.", target(v1alpha1.Target{CreationPolicy: v1alpha1.CreateMerge, DeletionPolicy: v1alpha1.DeletionDelete}),
+			"deletionPolicy Delete needs creationPolicy Owner or Orphan", "",
+		},
+		"MergeNone": {
+			"All of them.", target(v1alpha1.Target{CreationPolicy: v1alpha1.CreateNone, DeletionPolicy: v1alpha1.DeletionMerge}),
+			"deletionPolicy Merge needs a creationPolicy that writes a Secret", "",
+		},
+		"CleanupOrphan": {
+			"All of them.", target(v1alpha1.Target{CreationPolicy: v1alpha1.CreateOrphan, CleanupPolicy: v1alpha1.CleanupNever}),
+			"cleanupPolicy needs creationPolicy Owner", "",
+		},
+		"FrozenShared": {
+			"All of them.", target(v1alpha1.Target{CreationPolicy: v1alpha1.CreateMerge, Immutable: true}),
+			"immutable needs creationPolicy Owner or Orphan", "",
+		},
+		"Policy": {
+			"And its enums.", target(v1alpha1.Target{CreationPolicy: "Owned"}), `Unsupported value: "Owned"`, "",
+		},
+		"NameTooLong": {
+			"A name has a limit.", func(p *v1alpha1.ClusterExternalSecret) { p.Spec.ExternalSecretName = strings.Repeat("a", 254) },
+			"spec.externalSecretName: Too long", "",
+		},
+		"NamespaceTooLong": {
+			"So has that of a namespace.", func(p *v1alpha1.ClusterExternalSecret) { p.Spec.Namespaces = []string{strings.Repeat("a", 64)} },
+			"spec.namespaces[0]: Too long", "",
+		},
+		"NamespaceTwice": {
+			"Names are a set.", func(p *v1alpha1.ClusterExternalSecret) { p.Spec.Namespaces = []string{"a", "a"} },
+			"Duplicate value", "",
+		},
+		"Name": {
+			"A name must be one.", func(p *v1alpha1.ClusterExternalSecret) { p.Spec.ExternalSecretName = "a/b" },
+			"", `"a/b" cannot be the name of objects of kind ExternalSecret`,
+		},
+		"Label": {
+			"A label that no API server takes is not tried in every namespace.",
+			func(p *v1alpha1.ClusterExternalSecret) { p.Spec.ExternalSecretMetadata.Labels["made"] = "a b" },
+			"", `spec.externalSecretMetadata.labels: Invalid value: "a b"`,
+		},
+		"Note": {
+			"What the operator notes is nobody else's.",
+			func(p *v1alpha1.ClusterExternalSecret) {
+				p.Spec.ExternalSecretMetadata.Annotations[v1alpha1.FanOutAnnotation] = "{}"
+			},
+			"", v1alpha1.FanOutAnnotation + " is this project's own",
+		},
+		"Selector": {
+			"A selector must be one.",
+			func(p *v1alpha1.ClusterExternalSecret) {
+				p.Spec.NamespaceSelectors = append(p.Spec.NamespaceSelectors, metav1.LabelSelector{
+					MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Like", Values: []string{"b"}}},
+				})
+			},
+			"", "spec.namespaceSelectors[1]: it is no label selector",
+		},
+	}
+	for _, name := range slices.Sorted(maps.Keys(cases)) {
+		tc := cases[name]
+		p := e.fanOut(tc.change)
+		p.Name += "-" + strings.ToLower(name)
+		err := api.Create(e.ctx, p)
+		switch {
+		case tc.refused != "":
+			if !kerrors.IsInvalid(err) || !strings.Contains(err.Error(), tc.refused) {
+				t.Errorf("\n%s\n%s: the API server says %v, want %q", tc.reason, name, err, tc.refused)
+			}
+			continue
+		case err != nil:
+			t.Errorf("\n%s\n%s: the API server says %v", tc.reason, name, err)
+			continue
+		}
+		c := e.wantMade(p, nil, nil)
+		if c.Reason != v1alpha1.ReasonInvalidSpec || !strings.Contains(c.Message, tc.invalid) {
+			t.Errorf("\n%s\n%s: Ready is %+v, want it to say %q", tc.reason, name, c, tc.invalid)
+		}
+	}
+	var list v1alpha1.ExternalSecretList
+	if err := api.List(e.ctx, &list, client.InNamespace(e.ns("one"))); err != nil || len(list.Items) > 0 {
+		t.Errorf("%d objects were made: %v", len(list.Items), err)
+	}
+}
+
+// policy creates an admission policy, and what binds it, for the ExternalSecrets of one namespace.
+func (e *env) policy(kind, namespace string, spec map[string]any) {
+	e.Helper()
+	name := e.ns(namespace)
+	spec["failurePolicy"] = "Fail"
+	spec["matchConstraints"] = map[string]any{"resourceRules": []any{map[string]any{
+		"apiGroups": []any{v1alpha1.Group}, "apiVersions": []any{"*"}, "operations": []any{"CREATE", "UPDATE"}, "resources": []any{"externalsecrets"},
+	}}}
+	binding := map[string]any{"policyName": name, "matchResources": map[string]any{
+		"namespaceSelector": map[string]any{"matchLabels": map[string]any{corev1.LabelMetadataName: name}},
+	}}
+	if kind == "ValidatingAdmissionPolicy" {
+		binding["validationActions"] = []any{"Deny"}
+	}
+	for k, s := range map[string]map[string]any{kind: spec, kind + "Binding": binding} {
+		u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "admissionregistration.k8s.io/v1", "kind": k, "spec": s}}
+		u.SetName(name)
+		e.create(u)
+		e.Cleanup(func() {
+			if err := api.Delete(context.Background(), u); err != nil { //nolint:usetesting // That of the test has ended.
+				e.Error(err)
+			}
+		})
+	}
+}
+
+// TestFanOutRefused has admission policies refuse the object in one namespace, and change it in another: both are
+// reported, and neither is tried over and over.
+func TestFanOutRefused(t *testing.T) {
+	e := newEnv(t, v1alpha1.ClusterStoreSpec{})
+	e.backend.Put("db", []byte("one"))
+	for _, ns := range []string{"fine", "refuses", "changes"} {
+		e.namespace(ns, nil)
+	}
+	e.policy("ValidatingAdmissionPolicy", "refuses", map[string]any{"validations": []any{map[string]any{
+		"expression": "!('made' in object.metadata.?labels.orValue({}))", "message": "not here",
+	}}})
+	e.policy("MutatingAdmissionPolicy", "changes", map[string]any{
+		"reinvocationPolicy": "Never",
+		"mutations": []any{map[string]any{"patchType": "ApplyConfiguration", "applyConfiguration": map[string]any{
+			"expression": "Object{spec: Object.spec{refreshInterval: '7h'}}",
+		}}},
+	})
+	// Policies take a moment to count.
+	controlplane.Eventually(t, func() string {
+		probe := e.fanOut()
+		for _, ns := range []string{"refuses", "changes"} {
+			es := externalSecret("probe")
+			es.Namespace, es.Labels, es.Spec = e.ns(ns), map[string]string{"made": "true"}, probe.Spec.ExternalSecretSpec
+			err := api.Create(e.ctx, es, client.DryRunAll)
+			if ns == "refuses" && err == nil || ns == "changes" && (err != nil || es.Spec.RefreshInterval == "") {
+				return fmt.Sprintf("the policy of %s does not count yet: %v", ns, err)
+			}
+		}
+		return ""
+	})
+	parent := e.fanOut()
+	e.create(parent)
+	for _, ns := range []string{"fine", "refuses", "changes"} {
+		e.join(ns, e.name)
+	}
+	e.wantMade(parent, []string{"fine"}, map[string]string{"refuses": "not here", "changes": "changed as it is written"})
+	e.wantValue("fine", "one")
+	es := e.child("changes", "db", func(*v1alpha1.ExternalSecret) string { return "" })
+	if es.Generation > 1 {
+		t.Errorf("the object is at generation %d: what a policy changes is written over and over", es.Generation)
+	}
+}
+
+// TestFanOutFight has somebody change a child over and over: it is put right, soon with back-off, and the parent
+// says so.
+func TestFanOutFight(t *testing.T) {
+	e := newEnv(t, v1alpha1.ClusterStoreSpec{})
+	e.backend.Put("db", []byte("one"))
+	e.namespace("one", e.team())
+	parent := e.fanOut()
+	e.create(parent)
+	e.wantMade(parent, []string{"one"}, nil)
+	right := func(es *v1alpha1.ExternalSecret) string {
+		if es.Spec.Suspend {
+			return "it is not put right"
+		}
+		return ""
+	}
+	reported := func() bool {
+		if err := api.Get(e.ctx, client.ObjectKeyFromObject(parent), parent); err != nil {
+			t.Fatal(err)
+		}
+		return len(parent.Status.FailedNamespaces) > 0
+	}
+	for n := 0; !reported(); n++ {
+		if n > 20 {
+			t.Fatal("it was put right twenty times, and nothing is said of it")
+		}
+		es := e.child("one", "db", right)
+		update(e, es, func(es *v1alpha1.ExternalSecret) { es.Spec.Suspend = true })
+		e.child("one", "db", func(es *v1alpha1.ExternalSecret) string {
+			if reported() {
+				return ""
+			}
+			return right(es)
+		})
+	}
+	if r := parent.Status.FailedNamespaces[0].Reason; !strings.Contains(r, "somebody keeps changing") {
+		t.Errorf("the reason is %q", r)
+	}
+	e.child("one", "db", right)
+	e.wantMade(parent, []string{"one"}, nil)
+}

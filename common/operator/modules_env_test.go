@@ -1,0 +1,144 @@
+package operator_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/operator"
+	"github.com/direct-secrets/direct-secrets/common/part"
+	"github.com/direct-secrets/direct-secrets/common/presence"
+	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/store/fake"
+	fakev1 "github.com/direct-secrets/direct-secrets/common/store/fake/apis/v1alpha1"
+)
+
+// The modules of a modulesEnv, by the API group that each marks its Secrets with.
+const (
+	leads     = "lead.direct-secrets.io"  // Serves FakeStores.
+	helps     = "other.direct-secrets.io" // Serves OtherFakeStores.
+	generates = "made.direct-secrets.io"  // Serves FakeGenerators.
+)
+
+// swift has what is missing said after a moment.
+var swift = presence.Timing{
+	Renew: time.Second, Duration: 8 * time.Second, Settle: 2 * time.Second, Rollout: 2 * time.Second,
+	Shared: 6 * time.Second, SharedDeadline: 4 * time.Second, SharedRetry: time.Second,
+}
+
+// modulesEnv is an env with three modules, each an operator of its own.
+type modulesEnv struct {
+	*env
+	other *fake.Backend
+	made  *fake.Backend
+	stops map[string]func()
+}
+
+func newModulesEnv(t *testing.T, modules ...string) *modulesEnv {
+	t.Helper()
+	e := &modulesEnv{env: newIdleEnv(t), stops: map[string]func(){}}
+	e.other, e.made = e.server.Backend("other"), e.server.Backend("made")
+	e.create(&fakev1.OtherFakeStore{ObjectMeta: e.meta("other"), Spec: fakev1.FakeStoreSpec{Backend: "other"}})
+	e.create(&fakev1.FakeGenerator{ObjectMeta: e.meta("gen"), Spec: fakev1.FakeGeneratorSpec{Backend: "made"}})
+	t.Cleanup(func() {
+		for m := range e.stops {
+			e.end(m)
+		}
+	})
+	for _, m := range modules {
+		e.begin(m)
+	}
+	return e
+}
+
+// begin starts the operator of a module.
+func (e *modulesEnv) begin(module string, opts ...operator.Option) {
+	e.Helper()
+	kinds := map[string][]store.Kind{leads: e.server.Kinds(), helps: e.server.OtherKinds(), generates: e.server.GeneratorKinds()}[module]
+	name, _, _ := strings.Cut(module, ".")
+	opts = append([]operator.Option{
+		operator.WithScheme(fakev1.AddToScheme), operator.WithConfig(e.config), operator.WithPresence(swift),
+		operator.WithFlags(func(f *operator.Flags) {
+			f.MetricsAddress, f.ProbeAddress, f.LeaderElect = "0", "0", false
+			f.Namespaces, f.PresenceNamespace = e.ns, e.ns
+			f.LogFormat, f.ProviderTimeout = "text", 5*time.Second
+		}),
+	}, append(withKinds(kinds...), opts...)...)
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- operator.New(name, module, opts...).Run(ctx) }()
+	e.stops[module] = sync.OnceFunc(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			e.Errorf("operator of %s: %v", module, err)
+		}
+	})
+}
+
+// end stops the operator of a module.
+func (e *modulesEnv) end(module string) {
+	e.stops[module]()
+	delete(e.stops, module)
+}
+
+// mixed returns an object that takes one key from each module.
+func (e *modulesEnv) mixed(name string, change ...func(*v1alpha1.ExternalSecret)) *v1alpha1.ExternalSecret {
+	return e.externalSecret(name, append([]func(*v1alpha1.ExternalSecret){func(es *v1alpha1.ExternalSecret) {
+		es.Spec.Data = append(es.Spec.Data, v1alpha1.DataEntry{
+			SecretKey: "other", RemoteRef: v1alpha1.RemoteRef{Key: name},
+			SourceRef: &v1alpha1.DataSourceRef{StoreRef: v1alpha1.StoreRef{Kind: "OtherFakeStore", Name: "other"}},
+		})
+		es.Spec.DataFrom = []v1alpha1.DataFromEntry{{SourceRef: &v1alpha1.SourceRef{GeneratorRef: &v1alpha1.StoreRef{Kind: "FakeGenerator", Name: "gen"}}}}
+	}}, change...)...)
+}
+
+// parts returns the parts in the namespace, by what they say of whom they are for.
+func (e *modulesEnv) parts() []corev1.Secret {
+	e.Helper()
+	var list corev1.SecretList
+	if err := api.List(e.ctx, &list, client.InNamespace(e.ns), client.MatchingLabels{v1alpha1.PartLabel: "true"}); err != nil {
+		e.Fatal(err)
+	}
+	return list.Items
+}
+
+func (e *modulesEnv) ask(name, request string) {
+	e.Helper()
+	update(e.env, &v1alpha1.ExternalSecret{ObjectMeta: e.meta(name)}, func(es *v1alpha1.ExternalSecret) {
+		metav1.SetMetaDataAnnotation(&es.ObjectMeta, v1alpha1.RefreshRequestAnnotation, request)
+	})
+}
+
+// wantSynced waits until an object is in step at its present generation and request.
+func (e *modulesEnv) wantSynced(name string) {
+	e.Helper()
+	e.eventually(func() string {
+		es := e.get(name)
+		if r := es.Annotations[v1alpha1.RefreshRequestAnnotation]; es.Status.ObservedRefreshRequest != r {
+			return fmt.Sprintf("request %q is not served: %v, %v", r, es.Status.Conditions, es.Status.Parts)
+		}
+		return ""
+	})
+	e.wantReady(name, v1alpha1.ReasonSecretSynced)
+}
+
+func partOf(p corev1.Secret, uid types.UID) bool {
+	rec, ok := part.Of(p.Annotations)
+	return ok && p.Type == part.Type && rec.UID == uid && len(p.OwnerReferences) > 0 && p.OwnerReferences[0].UID == uid
+}
+
+func (e *modulesEnv) remove(name string) {
+	e.Helper()
+	if err := api.Delete(e.ctx, &v1alpha1.ExternalSecret{ObjectMeta: e.meta(name)}); err != nil {
+		e.Fatal(err)
+	}
+}

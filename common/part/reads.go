@@ -1,0 +1,193 @@
+package part
+
+import (
+	"cmp"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/store"
+)
+
+// ReadsName returns the name of the part in which a module keeps what it has read for an ExternalSecret that
+// another operator claims.
+func ReadsName(name, module, class string) string {
+	return Name("ExternalSecret", name, module+readsSuffix, class)
+}
+
+// readsSuffix tells the part of what was read from that of what was generated.
+const readsSuffix = "#reads"
+
+// ModuleName is the name under which status.parts records the part of generated values of an operator.
+func ModuleName(module, class string) string {
+	if class == "" {
+		return module
+	}
+	return module + "/" + class
+}
+
+// ReadsModuleName is ModuleName for the part of what was read.
+func ReadsModuleName(module, class string) string { return ModuleName(module, class) + readsSuffix }
+
+// GroupOf returns the API group of the module that status.parts records under a name.
+func GroupOf(name string) string {
+	group, _, _ := strings.Cut(strings.TrimSuffix(name, readsSuffix), "/")
+	return group
+}
+
+// ClassOf returns the class of the operator that status.parts records under a name.
+func ClassOf(name string) string {
+	_, class, _ := strings.Cut(strings.TrimSuffix(name, readsSuffix), "/")
+	return class
+}
+
+// Reads describes what an operator has read for an object that another one claims.
+type Reads struct {
+	// Version is another for other content.
+	Version string `json:"version"`
+	// Hash of the content, keyed with the uid of the object.
+	Hash string `json:"hash"`
+	// Entries hold, by SourceID, the version that was read, Found or NotFound.
+	Entries map[string]string `json:"entries"`
+	// Request is the refresh request that was served last, Metadata the hash of the labels and annotations then.
+	Request  string `json:"request,omitempty"`
+	Metadata string `json:"metadata,omitempty"`
+	// Labels are those that the Secret bears for the stores that were read.
+	Labels []string `json:"labels,omitempty"`
+	// At is when the provider was read last, at most policy.Heartbeat behind; Next when it is read again.
+	At   time.Time `json:"at"`
+	Next time.Time `json:"next,omitzero"`
+}
+
+// Same reports whether both describe the same content, read for the same wish.
+func (r Reads) Same(o Reads) bool {
+	return r.Hash == o.Hash && maps.Equal(r.Entries, o.Entries) && r.Request == o.Request && r.Metadata == o.Metadata &&
+		slices.Equal(r.Labels, o.Labels)
+}
+
+// What an entry says of a source without a version.
+const (
+	Found    = "found"
+	NotFound = "NotFound"
+)
+
+// SourceID names one read of one store. It is the same in every version: two modules must agree on it.
+func SourceID(ref v1alpha1.StoreRef, r store.Read) string {
+	return hash(ref.APIVersion, ref.Kind, ref.Name, r.Ref.Key, r.Ref.Version, strconv.FormatBool(r.Ref.Metadata),
+		r.Search.Path, r.Search.Name, r.Search.Tags)
+}
+
+// ServesRead reports whether a part has what an object wants of a source now: it was read for it, and after the
+// refresh that it asks for.
+func (r Record) ServesRead(uid types.UID, id, request string) bool {
+	if r.Reads == nil || r.UID != uid || request != "" && r.Reads.Request != request {
+		return false
+	}
+	_, ok := r.Reads.Entries[id]
+	return ok
+}
+
+// value is a store.Value as a part keeps it.
+type value struct {
+	Key      string            `json:"key,omitempty"`
+	Data     []byte            `json:"data,omitempty"`
+	Version  string            `json:"version,omitempty"`
+	Metadata map[string]string `json:"metadata,omitempty"`
+}
+
+// answer is a store.Answer as a part keeps it. Only a definite "does not exist" is kept of errors.
+type answer struct {
+	Value    value   `json:"value,omitzero"`
+	Found    []value `json:"found,omitempty"`
+	NotFound string  `json:"notFound,omitempty"`
+}
+
+// A Read is what is kept of one source.
+type Read struct {
+	ID string
+	// Entry is what Reads.Entries says of it.
+	Entry string
+	data  []byte
+}
+
+// maxEntry bounds what an annotation says of the version of one source.
+const maxEntry = 64
+
+// NewRead returns what is kept of the answer to a read: a value, or that there is none. Any other error is no
+// answer.
+func NewRead(ref v1alpha1.StoreRef, r store.Read, a store.Answer) (Read, error) {
+	kept, entry := answer{Value: value(a.Value)}, a.Value.Version
+	for _, v := range a.Found {
+		kept.Found = append(kept.Found, value(v))
+	}
+	switch {
+	case store.IsNotFound(a.Err):
+		kept, entry = answer{NotFound: store.Safe(a.Err).Message}, NotFound
+		if kept.NotFound == "" {
+			kept.NotFound = NotFound
+		}
+	case a.Err != nil:
+		return Read{}, a.Err
+	case entry == "" || len(entry) > maxEntry:
+		entry = Found
+	}
+	// The order of a provider means nothing, and may change.
+	slices.SortStableFunc(kept.Found, func(a, b value) int { return cmp.Compare(a.Key, b.Key) })
+	raw, err := json.Marshal(kept)
+	return Read{ID: SourceID(ref, r), Entry: entry, data: raw}, errors.Wrap(err, "cannot encode what was read")
+}
+
+// Pack returns the data of a part that keeps reads, and what its Reads say of them. There may be too much for
+// one Secret.
+func Pack(reads []Read) (data map[string][]byte, entries map[string]string, err error) {
+	data, entries = map[string][]byte{}, map[string]string{}
+	size := 0
+	for _, r := range reads {
+		data[r.ID], entries[r.ID] = r.data, r.Entry
+		size += len(r.ID)*2 + len(r.data)
+	}
+	if most := corev1.MaxSecretSize - recordRoom; size > most {
+		return nil, nil, store.NewError(store.Invalid,
+			"what is read for another module is %d bytes in all as it is handed over, and a Secret holds %d; read fewer or smaller secrets there, or make two ExternalSecrets of it", size, most)
+	}
+	return data, entries, nil
+}
+
+// recordRoom is left for the Record in a part.
+const recordRoom = 64 << 10
+
+// Content returns what a hash of the content of a part is made of.
+func Content(data map[string][]byte) [][]byte {
+	var all [][]byte
+	for _, k := range slices.Sorted(maps.Keys(data)) {
+		if k != recordKey {
+			all = append(all, []byte(k), data[k])
+		}
+	}
+	return all
+}
+
+// AnswerOf returns what a part keeps of a source; false if there is nothing that can be read.
+func AnswerOf(s *corev1.Secret, id string) (store.Answer, bool) {
+	raw, ok := s.Data[id]
+	var kept answer
+	if !ok || s.Type != Type || json.Unmarshal(raw, &kept) != nil {
+		return store.Answer{}, false
+	}
+	if kept.NotFound != "" {
+		return store.Answer{Err: store.NewError(store.NotFound, "%s", kept.NotFound)}, true
+	}
+	a := store.Answer{Value: store.Value(kept.Value)}
+	for _, v := range kept.Found {
+		a.Found = append(a.Found, store.Value(v))
+	}
+	return a, true
+}

@@ -1,0 +1,394 @@
+package presence
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+)
+
+// script plays what a Board sees, with a clock of its own.
+type script struct {
+	*Board
+	clock   time.Time
+	version int
+	changes int
+}
+
+func newScript() *script {
+	s := &script{clock: time.Unix(1_000_000, 0)}
+	s.Board = newBoard(member("own", "Own"), Timing{}.withDefaults(), func() time.Time { return s.clock })
+	s.OnChange(func() { s.changes++ })
+	return s
+}
+
+func member(name string, kinds ...string) Member {
+	m := Member{Module: name + "." + v1alpha1.Group, Name: name}
+	for _, k := range kinds {
+		m.Kinds = append(m.Kinds, Kind{Group: m.Module, Kind: k})
+	}
+	return m
+}
+
+// renewed is an event of a Lease. It lasts for 40 seconds.
+func (s *script) renewed(m Member, change ...func(*coordinationv1.Lease)) {
+	raw, err := encode(m)
+	if err != nil {
+		panic(err)
+	}
+	s.version++
+	seconds := int32(40)
+	l := &coordinationv1.Lease{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: leaseName(m), ResourceVersion: time.Duration(s.version).String(),
+			Annotations: map[string]string{memberAnnotation: raw},
+		},
+		Spec: coordinationv1.LeaseSpec{LeaseDurationSeconds: &seconds},
+	}
+	for _, f := range change {
+		f(l)
+	}
+	s.see(l)
+}
+
+// after lets time pass, in which the own Lease and those of members are renewed every ten seconds.
+func (s *script) after(d time.Duration, members ...Member) {
+	for end := s.clock.Add(d); s.clock.Before(end); s.look() {
+		s.clock = s.clock.Add(min(10*time.Second, end.Sub(s.clock)))
+		s.renewed(s.self)
+		for _, m := range members {
+			s.renewed(m)
+		}
+	}
+}
+
+// unseen lets time pass in which no event comes.
+func (s *script) unseen(d time.Duration) {
+	for end := s.clock.Add(d); s.clock.Before(end); s.look() {
+		s.clock = s.clock.Add(time.Second)
+	}
+}
+
+func TestMissing(t *testing.T) {
+	aws := member("aws", "Store")
+	damaged := func(l *coordinationv1.Lease) { l.Annotations[memberAnnotation] = `{"module": 7}` }
+	type want struct {
+		Missing bool
+		Wait    time.Duration
+	}
+	cases := map[string]struct {
+		reason string
+		script func(*script) (since time.Time)
+		ref    v1alpha1.StoreRef
+		want   want
+	}{
+		"Served": {
+			reason: "a Kind that a running member serves is not missing",
+			script: func(s *script) time.Time { s.renewed(s.self); s.renewed(aws); return s.clock },
+		},
+		"ServedByMyself": {
+			reason: "the own Kinds are never missing, also before anything was seen",
+			script: func(s *script) time.Time { return s.clock },
+			ref:    v1alpha1.StoreRef{Kind: "Own"},
+		},
+		"NothingSeen": {
+			reason: "who has not seen its own Lease knows of nobody that he is not there",
+			script: func(s *script) time.Time { s.unseen(time.Hour); return s.clock.Add(-time.Hour) },
+			want:   want{Wait: 25 * time.Second},
+		},
+		"JustStarted": {
+			reason: "at the start others may not have told of themselves yet",
+			script: func(s *script) time.Time { s.after(10 * time.Second); return s.clock.Add(-time.Hour) },
+			want:   want{Wait: 25 * time.Second},
+		},
+		"NeverSeen": {
+			reason: "25 seconds suffice, so that it is said within 30",
+			script: func(s *script) time.Time { s.after(35 * time.Second); return s.clock.Add(-time.Hour) },
+			want:   want{Missing: true},
+		},
+		"NewObject": {
+			reason: "a new object may have come with its module",
+			script: func(s *script) time.Time { s.after(time.Hour); return s.clock.Add(-5 * time.Second) },
+			want:   want{Wait: 20 * time.Second},
+		},
+		"Renewed": {
+			reason: "a Lease that is renewed counts for ever",
+			script: func(s *script) time.Time { s.renewed(aws); s.after(time.Hour, aws); return s.clock.Add(-time.Hour) },
+		},
+		"NotRenewed": {
+			reason: "a Lease counts for its duration",
+			script: func(s *script) time.Time {
+				s.after(time.Minute, aws)
+				s.after(39 * time.Second)
+				return s.clock.Add(-time.Hour)
+			},
+		},
+		"Lapsed": {
+			reason: "after a Lease has lapsed, there are two minutes for a rollout",
+			script: func(s *script) time.Time {
+				s.after(time.Minute, aws)
+				s.after(100 * time.Second)
+				return s.clock.Add(-time.Hour)
+			},
+			want: want{Wait: time.Minute},
+		},
+		"LapsedForLong": {
+			reason: "then it is missing",
+			script: func(s *script) time.Time {
+				s.after(time.Minute, aws)
+				s.after(160 * time.Second)
+				return s.clock.Add(-time.Hour)
+			},
+			want: want{Missing: true},
+		},
+		"LapsedForLongNewObject": {
+			reason: "also of a module that was there once, a new object waits for 25 seconds",
+			script: func(s *script) time.Time { s.after(time.Minute, aws); s.after(time.Hour); return s.clock },
+			want:   want{Wait: 25 * time.Second},
+		},
+		"Back": {
+			reason: "a member that comes back serves at once",
+			script: func(s *script) time.Time {
+				s.after(time.Minute, aws)
+				s.after(time.Hour)
+				s.renewed(aws)
+				return s.clock.Add(-time.Hour)
+			},
+		},
+		"Deleted": {
+			reason: "a Lease that is deleted lapses at once",
+			script: func(s *script) time.Time {
+				s.after(time.Minute, aws)
+				s.gone(leaseName(aws))
+				return s.clock.Add(-time.Hour)
+			},
+			want: want{Wait: 2 * time.Minute},
+		},
+		"DeletedForLong": {
+			reason: "what was deleted is forgotten, and does not come back by that",
+			script: func(s *script) time.Time {
+				s.after(time.Minute, aws)
+				s.gone(leaseName(aws))
+				s.after(time.Hour)
+				return s.clock.Add(-time.Hour)
+			},
+			want: want{Missing: true},
+		},
+		"Damaged": {
+			reason: "what cannot be read counts as a Lease that is deleted",
+			script: func(s *script) time.Time {
+				s.after(time.Minute, aws)
+				s.renewed(aws, damaged)
+				return s.clock.Add(-time.Hour)
+			},
+			want: want{Wait: 2 * time.Minute},
+		},
+		"DamagedFromTheStart": {
+			reason: "what cannot be read was never there",
+			script: func(s *script) time.Time {
+				s.after(time.Minute)
+				s.renewed(aws, damaged)
+				return s.clock.Add(-time.Hour)
+			},
+			want: want{Missing: true},
+		},
+		"Blind": {
+			reason: "who does not see its own Lease renewed takes nobody for gone",
+			script: func(s *script) time.Time {
+				s.after(time.Minute, aws)
+				s.unseen(time.Hour)
+				return s.clock.Add(-time.Hour)
+			},
+		},
+		"BlindToAnother": {
+			reason: "nor does it say of one that it has never seen that it is missing",
+			script: func(s *script) time.Time { s.after(time.Minute); s.unseen(time.Hour); return s.clock.Add(-time.Hour) },
+			want:   want{Wait: 25 * time.Second},
+		},
+		"BlindNoMore": {
+			reason: "who sees again gives all others their time again",
+			script: func(s *script) time.Time {
+				s.after(time.Minute, aws)
+				s.unseen(time.Hour)
+				s.after(30 * time.Second)
+				return s.clock.Add(-time.Hour)
+			},
+		},
+		"BlindAndGone": {
+			reason: "and sees then that one is gone",
+			script: func(s *script) time.Time {
+				s.after(time.Minute, aws)
+				s.unseen(time.Hour)
+				s.after(30 * time.Second)
+				s.after(200 * time.Second)
+				return s.clock.Add(-time.Hour)
+			},
+			want: want{Missing: true},
+		},
+		"LongLease": {
+			reason: "no Lease counts for more than ten minutes",
+			script: func(s *script) time.Time {
+				ever := int32(1 << 30)
+				s.after(time.Minute)
+				s.renewed(aws, func(l *coordinationv1.Lease) { l.Spec.LeaseDurationSeconds = &ever })
+				s.after(11 * time.Minute)
+				return s.clock.Add(-time.Hour)
+			},
+			want: want{Wait: time.Minute},
+		},
+		"OtherNamespace": {
+			reason: "a member with chosen namespaces serves no other",
+			script: func(s *script) time.Time {
+				elsewhere := member("aws", "Store")
+				elsewhere.Namespaces = []string{"elsewhere"}
+				s.after(time.Minute, elsewhere)
+				return s.clock.Add(-time.Hour)
+			},
+			want: want{Missing: true},
+		},
+		"ClusterKindOfNamespaced": {
+			reason: "a member with chosen namespaces refuses cluster Kinds by itself",
+			script: func(s *script) time.Time {
+				chosen := member("aws", "Store")
+				chosen.Namespaces, chosen.Kinds[0].Cluster = []string{"shop"}, true
+				s.after(time.Minute, chosen)
+				return s.clock.Add(-time.Hour)
+			},
+		},
+		"OtherGroup": {
+			reason: "a reference with a group is served by a Kind of that group only",
+			script: func(s *script) time.Time { s.after(time.Minute, aws); return s.clock.Add(-time.Hour) },
+			ref:    v1alpha1.StoreRef{APIVersion: "gcp.direct-secrets.io/v1", Kind: "Store"},
+			want:   want{Missing: true},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			s, ref := newScript(), tc.ref
+			if ref.Kind == "" {
+				ref.Kind = "Store"
+			}
+			since := tc.script(s)
+			var got want
+			got.Missing, got.Wait = s.Missing(&ref, "shop", since)
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("\n%s\nMissing(): -want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestServing(t *testing.T) {
+	all, chosen, classy := member("all", "Store"), member("chosen", "Store", "ClusterStore"), member("all", "Store")
+	chosen.Namespaces, chosen.Kinds[1].Cluster = []string{"shop", "bank"}, true
+	classy.Class = "blue"
+	cases := map[string]struct {
+		reason    string
+		ref       *v1alpha1.StoreRef
+		namespace string
+		want      []Member
+	}{
+		"All":       {"all that cover the namespace serve it, those of every class", &v1alpha1.StoreRef{Kind: "Store"}, "shop", []Member{all, classy, chosen}},
+		"Elsewhere": {"who has chosen namespaces serves no other", &v1alpha1.StoreRef{Kind: "Store"}, "other", []Member{all, classy}},
+		"Group":     {"the group of apiVersion counts, its version does not", &v1alpha1.StoreRef{APIVersion: "chosen.direct-secrets.io/v9", Kind: "Store"}, "shop", []Member{chosen}},
+		"Cluster":   {"who has chosen namespaces serves no cluster Kind", &v1alpha1.StoreRef{Kind: "ClusterStore"}, "shop", nil},
+		"Myself":    {"the own Kinds count", &v1alpha1.StoreRef{Kind: "Own"}, "shop", []Member{member("own", "Own")}},
+		"Unknown":   {"nobody serves what nobody has", &v1alpha1.StoreRef{Kind: "Other"}, "shop", nil},
+		"None":      {"nobody serves no reference", nil, "shop", nil},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			s := newScript()
+			gone := member("gone", "Store")
+			s.renewed(gone)
+			s.after(time.Minute, all, chosen.normal(), classy)
+			want := slices.Clone(tc.want)
+			for i := range want {
+				want[i] = want[i].normal()
+			}
+			got := s.Serving(tc.ref, tc.namespace)
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("\n%s\nServing(): -want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestRunning(t *testing.T) {
+	all, classy := member("aws", "Store"), member("aws", "Store")
+	classy.Class, classy.Namespaces = "blue", []string{"shop"}
+	s := newScript()
+	s.after(time.Minute, all, classy)
+	cases := map[string]struct {
+		reason                   string
+		module, class, namespace string
+		want                     bool
+	}{
+		"Plain":     {"the one without a class serves all namespaces", "aws.direct-secrets.io", "", "bank", true},
+		"Class":     {"that of the class serves one", "aws.direct-secrets.io", "blue", "shop", true},
+		"Elsewhere": {"and no other", "aws.direct-secrets.io", "blue", "bank", false},
+		"NoClass":   {"a class that nobody has is not served", "aws.direct-secrets.io", "red", "shop", false},
+		"NoModule":  {"nor is another module", "gcp.direct-secrets.io", "", "shop", false},
+		"Myself":    {"this operator runs", "own.direct-secrets.io", "", "shop", true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			m, ok := s.Running(tc.module, tc.class, tc.namespace)
+			if ok != tc.want || ok && (m.Module != tc.module || m.Class != tc.class) {
+				t.Errorf("\n%s\nRunning(): %+v, %t, want %t", tc.reason, m, ok, tc.want)
+			}
+		})
+	}
+}
+
+func TestOnChange(t *testing.T) {
+	aws, newer := member("aws", "Store"), member("aws", "Store")
+	newer.Version = "v0.2.0"
+	s := newScript()
+	for _, step := range []struct {
+		reason string
+		do     func()
+		want   int
+	}{
+		{"the own Lease is news once", func() { s.after(time.Minute) }, 1},
+		{"a member comes", func() { s.renewed(aws) }, 1},
+		{"a renewal is no news", func() { s.after(time.Minute, aws) }, 0},
+		{"what it tells has changed", func() { s.renewed(newer) }, 1},
+		{"a damaged Lease tells of nobody", func() {
+			s.renewed(newer, func(l *coordinationv1.Lease) { l.Annotations[memberAnnotation] = "{" })
+		}, 1},
+		{"it is mended", func() { s.renewed(newer) }, 1},
+		{"it lapses", func() { s.after(time.Minute) }, 1},
+		{"it stays so", func() { s.after(time.Hour) }, 0},
+		{"it comes back", func() { s.renewed(newer) }, 1},
+		{"its Lease is deleted", func() { s.gone(leaseName(newer)) }, 1},
+		{"what is gone does not go again", func() { s.gone(leaseName(newer)); s.after(time.Hour) }, 0},
+	} {
+		before := s.changes
+		if step.do(); s.changes-before != step.want {
+			t.Errorf("%s: %d changes, want %d", step.reason, s.changes-before, step.want)
+		}
+	}
+}
+
+func TestOff(t *testing.T) {
+	b, d := &Board{}, &Duties{}
+	ref := &v1alpha1.StoreRef{Kind: "Store"}
+	if missing, wait := b.Missing(ref, "shop", time.Time{}); missing || wait != 0 {
+		t.Errorf("Missing() without presence: %t, %s", missing, wait)
+	}
+	if got := b.Serving(ref, "shop"); got != nil {
+		t.Errorf("Serving() without presence: %v", got)
+	}
+	if _, ok := b.Running("aws.direct-secrets.io", "", "shop"); ok {
+		t.Error("Running() without presence: true")
+	}
+	if !d.Held() {
+		t.Error("without presence each operator holds the duties")
+	}
+}

@@ -1,0 +1,96 @@
+package presence
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+)
+
+// label is on every Lease of a Member, and memberAnnotation holds what it tells.
+const (
+	label            = v1alpha1.Group + "/presence"
+	memberAnnotation = v1alpha1.Group + "/member"
+)
+
+// maxDuration bounds what a Lease may ask for, so that a damaged one does not count for ever.
+const maxDuration = 10 * time.Minute
+
+// Cached says which Leases the cache of a manager must hold.
+func Cached(namespace string) (client.Object, cache.ByObject) {
+	return &coordinationv1.Lease{}, cache.ByObject{Namespaces: map[string]cache.Config{
+		namespace: {LabelSelector: labels.SelectorFromSet(labels.Set{label: "true"})},
+	}}
+}
+
+// leaseName is that of the Lease of all replicas of an operator.
+func leaseName(m Member) string {
+	const suffix = ".presence." + v1alpha1.Group
+	name := m.Name
+	if m.Class != "" || len(m.Namespaces) > 0 {
+		name += "." + hash(append([]string{m.Class}, m.Namespaces...)...)
+	}
+	if len(validation.IsDNS1123Subdomain(name+suffix)) > 0 {
+		name = hash(append([]string{m.Name, m.Class}, m.Namespaces...)...)
+	}
+	return name + suffix
+}
+
+// dutiesName is that of the Lease of shared duties: operators of the same namespaces share them.
+func dutiesName(m Member) string {
+	const name = "shared-duties"
+	if len(m.Namespaces) == 0 {
+		return name + "." + v1alpha1.Group
+	}
+	return name + "." + hash(m.Namespaces...) + "." + v1alpha1.Group
+}
+
+// hash tells lists of names apart.
+func hash(names ...string) string {
+	sum := sha256.Sum256([]byte(strings.Join(names, "\x00")))
+	return hex.EncodeToString(sum[:6])
+}
+
+// normal returns a Member whose namespaces are in order, each once, so that the order of a flag does not
+// matter.
+func (m Member) normal() Member {
+	m.Namespaces = slices.Clone(m.Namespaces)
+	slices.Sort(m.Namespaces)
+	m.Namespaces = slices.Compact(m.Namespaces)
+	return m
+}
+
+func encode(m Member) (string, error) {
+	raw, err := json.Marshal(m)
+	return string(raw), errors.Wrap(err, "cannot encode what this module tells")
+}
+
+// decode returns what a Lease tells; false if it cannot be told. Fields that this version does not know are
+// passed over.
+func decode(l *coordinationv1.Lease) (Member, bool) {
+	var m Member
+	if err := json.Unmarshal([]byte(l.Annotations[memberAnnotation]), &m); err != nil {
+		return Member{}, false
+	}
+	return m, m.Module != "" && m.Name != ""
+}
+
+// durationOf is how long a Lease counts.
+func durationOf(l *coordinationv1.Lease, otherwise time.Duration) time.Duration {
+	s := l.Spec.LeaseDurationSeconds
+	if s == nil || *s <= 0 {
+		return otherwise
+	}
+	return min(time.Duration(*s)*time.Second, maxDuration)
+}

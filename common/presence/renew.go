@@ -1,0 +1,106 @@
+package presence
+
+import (
+	"context"
+	"time"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
+	"github.com/go-logr/logr"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	kerrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// renewer renews the Lease of an operator. Each replica has one, and leaves it to another that has renewed
+// it lately.
+type renewer struct {
+	// client is live.
+	client   client.Client
+	self     Member
+	timing   Timing
+	identity string
+	key      client.ObjectKey
+	// elected is closed once this replica leads.
+	elected <-chan struct{}
+	log     logr.Logger
+
+	// version is the resourceVersion of the Lease when it was looked at last.
+	version string
+}
+
+// NeedLeaderElection is false: a module is there while any of its replicas is.
+func (r *renewer) NeedLeaderElection() bool { return false }
+
+// Start renews the Lease until ctx ends.
+func (r *renewer) Start(ctx context.Context) error {
+	elected := r.elected
+	for {
+		wait := r.timing.Renew
+		if err := r.renew(ctx); err != nil && ctx.Err() == nil {
+			r.log.Error(err, "cannot tell the other modules that this one runs", "lease", r.key.String())
+			wait /= 4
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-elected:
+			elected = nil // What the Lease tells is what the leader tells.
+		case <-time.After(wait):
+		}
+	}
+}
+
+// renew renews the Lease, unless another replica has done so since the last look. While replicas differ, as in
+// a rollout, it tells what the one that leads tells.
+func (r *renewer) renew(ctx context.Context) error {
+	lease := &coordinationv1.Lease{}
+	err := r.client.Get(ctx, r.key, lease)
+	if client.IgnoreNotFound(err) != nil {
+		return errors.Wrap(err, "cannot read the Lease")
+	}
+	absent := err != nil
+	seen := r.version
+	r.version = lease.ResourceVersion
+	tells := lease.Annotations[memberAnnotation]
+	mine, err := encode(r.self)
+	if err != nil {
+		return err
+	}
+	if _, ok := decode(lease); r.leads() || !ok || lease.Labels[label] == "" {
+		tells = mine
+	}
+	if !absent && seen != "" && seen != lease.ResourceVersion && tells == lease.Annotations[memberAnnotation] {
+		return nil
+	}
+	r.fill(lease, tells)
+	if absent {
+		err = r.client.Create(ctx, lease)
+	} else {
+		err = r.client.Update(ctx, lease)
+	}
+	if kerrors.IsConflict(err) || kerrors.IsAlreadyExists(err) {
+		return nil // Another replica was faster.
+	}
+	if err == nil {
+		r.version = lease.ResourceVersion
+	}
+	return errors.Wrap(err, "cannot write the Lease")
+}
+
+func (r *renewer) fill(lease *coordinationv1.Lease, tells string) {
+	lease.Namespace, lease.Name = r.key.Namespace, r.key.Name
+	metav1.SetMetaDataLabel(&lease.ObjectMeta, label, "true")
+	metav1.SetMetaDataAnnotation(&lease.ObjectMeta, memberAnnotation, tells)
+	now, seconds := metav1.NowMicro(), int32(max(1, r.timing.Duration/time.Second))
+	lease.Spec.HolderIdentity, lease.Spec.RenewTime, lease.Spec.LeaseDurationSeconds = &r.identity, &now, &seconds
+}
+
+func (r *renewer) leads() bool {
+	select {
+	case <-r.elected:
+		return true
+	default:
+		return false
+	}
+}

@@ -1,0 +1,136 @@
+package scenarios
+
+import (
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/part"
+)
+
+// mixedSeed repeats the choices of a run; what happens when still depends on the machine.
+var mixedSeed = flag.Uint64("mixed.seed", 0, "seed of TestMixedKilled; 0 takes any")
+
+// TestMixedKilled creates, refreshes and changes objects over three modules while these are killed at any moment,
+// and some stay away for a while. Each Secret goes from one whole content to the next: it never holds a value of
+// the one beside a value of the other, and is never missing.
+func TestMixedKilled(t *testing.T) {
+	t.Parallel()
+	const objects, rounds = 6, 12
+	seed := *mixedSeed
+	if seed == 0 {
+		seed = rand.Uint64()
+	}
+	t.Logf("seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 0))
+	m := newMix(t, "mixed-killed")
+	var names []string
+	for i := range objects {
+		names = append(names, fmt.Sprintf("es-%d", i))
+	}
+	// What is asked for in each round, by name.
+	wants, refreshes := map[string][]killedWish{}, map[string]int{}
+	m.run(mixedModules...)
+	for round := range rounds {
+		killer := rand.New(rand.NewPCG(seed, uint64(round)+1))
+		var killing sync.WaitGroup
+		killing.Go(func() { m.killAny(killer) })
+		for _, name := range names {
+			// The remote secret is another for each spec; its value is another in each round.
+			w := killedWish{remote: fmt.Sprintf("%s-%d", name, round), n: round, password: refreshes[name]}
+			switch {
+			case round == 0:
+				m.put(w.remote, w.n)
+				m.create(name, func(es *v1alpha1.ExternalSecretSpec) { m.read(es, w.remote) })
+			case random.IntN(2) == 0:
+				m.put(w.remote, w.n)
+				m.change(name, func(es *v1alpha1.ExternalSecretSpec) { m.read(es, w.remote) })
+			default:
+				was := wants[name][round-1]
+				refreshes[name]++
+				w.remote, w.password = was.remote, refreshes[name]
+				m.put(w.remote, w.n)
+				m.refresh(name)
+			}
+			wants[name] = append(wants[name], w)
+		}
+		killing.Wait()
+		if t.Failed() {
+			return
+		}
+		for _, name := range names {
+			w := wants[name][round]
+			m.inStep(name, w.remote, w.n, w.n)
+		}
+	}
+	m.history.end(t, m.ns)
+	for _, name := range names {
+		m.whole(name)
+		m.judge(seed, name, wants[name])
+	}
+}
+
+// A killedWish is what a Secret shall hold after a round.
+type killedWish struct {
+	remote   string
+	n        int
+	password int // How many there were before.
+}
+
+// killAny kills modules at random moments, and starts each again after a random time.
+func (m *mix) killAny(random *rand.Rand) {
+	pause := func() {
+		after := time.NewTimer(time.Duration(random.Int64N(int64(250 * time.Millisecond))))
+		<-after.C // The moment is what is random here; nothing is waited for.
+	}
+	for range 1 + random.IntN(3) {
+		module := mixedModules[random.IntN(len(mixedModules))]
+		pause()
+		if err := m.processes[module].Kill(); err != nil {
+			m.t.Errorf("cannot kill %s: %v", module, err)
+			return
+		}
+		if random.IntN(3) == 0 {
+			for range 4 {
+				pause() // The others go on without it.
+			}
+		}
+		p, err := shared.StartModule(m.t.Context(), module, append([]string{"--namespaces=" + m.ns, "--leader-elect=false"}, m.flags()...)...)
+		if err != nil {
+			m.t.Errorf("cannot start %s: %v", module, err)
+			return
+		}
+		m.t.Cleanup(func() {
+			if err := p.Stop(); err != nil {
+				m.t.Error(err)
+			}
+		})
+		m.processes[module] = p
+	}
+}
+
+// judge looks at all contents that a Secret has had: those that were wished for, one after the other.
+func (m *mix) judge(seed uint64, name string, wishes []killedWish) {
+	m.t.Helper()
+	var passwords []string
+	for _, data := range m.history.contents(partName(name), part.ID(pw)) {
+		passwords = append(passwords, string(valuesOf(data).Current["password"]))
+	}
+	if n := 1 + wishes[len(wishes)-1].password; len(passwords) != n {
+		m.t.Errorf("seed %d: %s: %d passwords were made, want %d", seed, name, len(passwords), n)
+		return
+	}
+	var want []map[string]string
+	for _, w := range wishes {
+		want = append(want, map[string]string{awsKey: awsValue(w.remote, w.n), vaultKey: vaultValue(w.remote, w.n), passwordKey: passwords[w.password]})
+	}
+	if diff := cmp.Diff(want, m.history.contents(name, awsKey, vaultKey, passwordKey)); diff != "" {
+		m.t.Errorf("seed %d: Secret %s: -want, +held:\n%s", seed, name, diff)
+	}
+}

@@ -1,0 +1,293 @@
+package scenarios
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/part"
+	"github.com/direct-secrets/direct-secrets/e2e/stack"
+)
+
+// forged is what somebody puts into a part in place of what Vault said.
+func forged(value string) string { return strings.ReplaceAll(value, "from-vault", "from-evil!") }
+
+// forge returns a part as another one is, with values of somebody else.
+func forge(t *testing.T, kept *corev1.Secret, ns, name string) *corev1.Secret {
+	t.Helper()
+	s := kept.DeepCopy()
+	s.ObjectMeta = metav1.ObjectMeta{Namespace: ns, Name: name, Labels: kept.Labels, Annotations: kept.Annotations, OwnerReferences: kept.OwnerReferences}
+	changed := false
+	for k, data := range s.Data {
+		var read struct {
+			Value struct {
+				Data    []byte `json:"data"`
+				Version string `json:"version,omitempty"`
+			} `json:"value"`
+		}
+		if json.Unmarshal(data, &read) != nil || !strings.Contains(string(read.Value.Data), "from-vault") {
+			continue
+		}
+		read.Value.Data = []byte(forged(string(read.Value.Data)))
+		raw, err := json.Marshal(read)
+		must(t, err)
+		s.Data[k] = raw
+		changed = true
+	}
+	if !changed {
+		t.Fatalf("Secret %s does not hold what was read", kept.Name)
+	}
+	return s
+}
+
+// genuine says which versions of a Secret hold what was forged.
+func (m *mix) genuine(name string) {
+	m.t.Helper()
+	for i, v := range m.history.of(name) {
+		if !v.Deleted && strings.HasPrefix(v.Data[vaultKey], "from-evil!") {
+			m.t.Errorf("Secret %s, version %d: holds what was forged", name, i)
+		}
+	}
+}
+
+// TestMixedForged puts Secrets beside the part of an object, into its place, and into another namespace, which look
+// like a part in all: what the status does not record is nobody's part.
+func TestMixedForged(t *testing.T) {
+	t.Parallel()
+	m := newMix(t, "mixed-forged")
+	other := m.ns + "-other"
+	must(t, shared.CreateNamespace(t.Context(), other))
+	both := func(module string) { // They may read the other namespace, too.
+		m.processes[module] = startModule(t, module, m.ns+","+other, m.flags()...)
+	}
+	m.put("es", 1)
+	m.create("es")
+	for _, module := range mixedModules {
+		both(module)
+	}
+	m.inStep("es", "es", 1, 1)
+	recorded := m.reads("es")
+	if recorded == nil || recorded.Name != readsName("es") {
+		t.Fatalf("the status records %+v", recorded)
+	}
+	kept := getSecret(t, m.ns, recorded.Name)
+	if kept.Type != part.Type || kept.UID != recorded.UID {
+		t.Errorf("the part is of type %s and uid %s, the status records %+v", kept.Type, kept.UID, recorded)
+	}
+
+	since := time.Now()
+	beside := forge(t, kept, m.ns, "a-"+kept.Name)
+	must(t, shared.Admin.Create(t.Context(), beside))
+	elsewhere := forge(t, kept, other, kept.Name)
+	elsewhere.OwnerReferences = nil // The collector would take it away.
+	must(t, shared.Admin.Create(t.Context(), elsewhere))
+	m.put("es", 2)
+	m.refresh("es")
+	m.inStep("es", "es", 2, 2)
+
+	// In its place, before the module runs: the object is made anew, and so is its part.
+	m.kill(stack.ProviderVault)
+	must(t, shared.Admin.Delete(t.Context(), m.get("es")))
+	gone(t, &corev1.Secret{}, m.ns, kept.Name)
+	gone(t, &corev1.Secret{}, m.ns, "es")
+	instead := forge(t, kept, m.ns, kept.Name)
+	instead.OwnerReferences = nil
+	must(t, shared.Admin.Create(t.Context(), instead))
+	es := m.create("es")
+	// It is that of the new object, as far as that can be forged.
+	rec, _ := part.Of(instead.Annotations)
+	rec.UID = es.UID
+	must(t, rec.Put(instead))
+	must(t, shared.Admin.Update(t.Context(), instead))
+	m.put("sign", 1)
+	m.create("sign", func(es *v1alpha1.ExternalSecretSpec) { es.Data = es.Data[:1]; es.Target.Template = nil })
+	for n := range 3 { // The others have had the time to look at it.
+		m.putAWS("sign", n+2)
+		m.refresh("sign")
+		wantValue(t, m.ns, "sign", awsKey, awsValue("sign", n+2))
+	}
+	if getSecret(t, m.ns, "es") != nil {
+		t.Error("a part that the status does not record has made a Secret")
+	}
+	both(stack.ProviderVault)
+	m.inStep("es", "es", 2, 2)
+	if is := getSecret(t, m.ns, kept.Name); m.reads("es").UID != is.UID {
+		t.Errorf("the part is not the one that the status records: %+v", m.reads("es"))
+	}
+	m.put("es", 3)
+	m.refresh("es")
+	m.inStep("es", "es", 3, 3)
+	m.history.end(t, m.ns)
+	m.genuine("es")
+
+	log, err := shared.ReadAuditLog(since)
+	must(t, err)
+	ours := 0
+	for _, e := range log {
+		if !strings.HasPrefix(e.UserAgent, "direct-secrets/") || e.ObjectRef.Name != kept.Name {
+			continue
+		}
+		if e.ObjectRef.Namespace == m.ns {
+			ours++
+		} else if e.ObjectRef.Namespace == other {
+			t.Errorf("%s: %s of a part in another namespace", e.User.Username, e.Verb)
+		}
+	}
+	if ours == 0 {
+		t.Error("the audit log has no request for the part, so it proves nothing")
+	}
+}
+
+// asBefore says how a part is not as it was, but for what notes when it was read.
+func asBefore(was, is *corev1.Secret) string {
+	type content struct {
+		Type   corev1.SecretType
+		Labels map[string]string
+		Owners []metav1.OwnerReference
+		Data   map[string]string
+		Of     types.UID
+		Reads  map[string]string
+	}
+	of := func(s *corev1.Secret) content {
+		c := content{Type: s.Type, Labels: s.Labels, Owners: s.OwnerReferences, Data: newVersion(s, false).Data}
+		delete(c.Data, "record")
+		rec, _ := part.Of(s.Annotations)
+		if c.Of = rec.UID; rec.Reads != nil {
+			c.Reads = rec.Reads.Entries
+		}
+		return c
+	}
+	return cmp.Diff(of(was), of(is))
+}
+
+// TestMixedEdited edits and deletes a part by hand: it is put right, and nobody gets what was edited.
+func TestMixedEdited(t *testing.T) {
+	t.Parallel()
+	m := newMix(t, "mixed-edited")
+	m.put("es", 1)
+	m.create("es")
+	m.run(mixedModules...)
+	m.inStep("es", "es", 1, 1)
+	patch := func(body string) func(*corev1.Secret) error {
+		return func(s *corev1.Secret) error {
+			return shared.Admin.Patch(t.Context(), s, client.RawPatch(types.MergePatchType, []byte(body)))
+		}
+	}
+	remove := func(s *corev1.Secret) error { return shared.Admin.Delete(t.Context(), s) }
+	for i, edit := range []struct {
+		reason string
+		do     func(*corev1.Secret) error
+	}{
+		{"its values", func(s *corev1.Secret) error { return shared.Admin.Update(t.Context(), forge(t, s, m.ns, s.Name)) }},
+		{"its labels", patch(`{"metadata":{"labels":null}}`)},
+		{"its record", patch(fmt.Sprintf(`{"metadata":{"annotations":{%q:"{}"}}}`, v1alpha1.PartAnnotation))},
+		{"no record", patch(`{"metadata":{"annotations":null}}`)},
+		{"the record in its data", patch(`{"data":{"record":null}}`)},
+		{"no data", patch(`{"data":null}`)},
+		{"no owner", patch(`{"metadata":{"ownerReferences":null}}`)},
+		{"it is deleted", remove},
+		{"it is another Secret", func(s *corev1.Secret) error {
+			again := forge(t, s, m.ns, s.Name)
+			if err := remove(s); err != nil {
+				return err
+			}
+			return client.IgnoreAlreadyExists(shared.Admin.Create(t.Context(), again)) // Whoever is first.
+		}},
+	} {
+		kept := getSecret(t, m.ns, readsName("es"))
+		must(t, edit.do(kept.DeepCopy()))
+		eventually(t, func() string {
+			is := getSecret(t, m.ns, kept.Name)
+			if is == nil {
+				return edit.reason + ": there is no part"
+			}
+			if diff := asBefore(kept, is); diff != "" {
+				return edit.reason + ": -was, +is:\n" + diff
+			}
+			if s := m.reads("es"); s == nil || s.UID != is.UID {
+				return fmt.Sprintf("%s: the status records %+v of %s", edit.reason, s, is.UID)
+			}
+			return ""
+		})
+		m.put("es", i+2)
+		m.refresh("es")
+		m.inStep("es", "es", i+2, i+2)
+	}
+	m.history.end(t, m.ns)
+	m.whole("es")
+	m.genuine("es")
+}
+
+// TestMixedDropped takes what Vault contributes out of the spec, or the object away: the part goes, whoever runs.
+func TestMixedDropped(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason string
+		// down is true if provider-vault does not run meanwhile.
+		down bool
+		drop func(m *mix)
+	}{
+		"Spec":       {"The spec names Vault no more.", false, withoutVault},
+		"SpecDown":   {"Nor is there anybody who would take the part away himself.", true, withoutVault},
+		"Object":     {"The object is gone.", false, func(m *mix) { must(m.t, shared.Admin.Delete(m.t.Context(), m.get("es"))) }},
+		"ObjectDown": {"Nor is there anybody who would clean up.", true, func(m *mix) { must(m.t, shared.Admin.Delete(m.t.Context(), m.get("es"))) }},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := newMix(t, "mixed-dropped-"+strings.ToLower(name))
+			m.put("es", 1)
+			m.create("es")
+			m.run(mixedModules...)
+			m.inStep("es", "es", 1, 1)
+			if getSecret(t, m.ns, readsName("es")) == nil {
+				t.Fatalf("%s: there is no part", tc.reason)
+			}
+			if tc.down {
+				m.kill(stack.ProviderVault)
+			}
+			tc.drop(m)
+			gone(t, &corev1.Secret{}, m.ns, readsName("es"))
+			if strings.HasPrefix(name, "Object") {
+				gone(t, &corev1.Secret{}, m.ns, "es")
+				gone(t, &corev1.Secret{}, m.ns, partName("es"))
+				return
+			}
+			eventually(t, func() string {
+				data := newVersion(getSecret(t, m.ns, "es"), false).Data
+				want := map[string]string{awsKey: awsValue("es", 1), passwordKey: data[passwordKey]}
+				return cmp.Diff(want, data) + ready(m.get("es"))
+			})
+			if tc.down {
+				m.run(stack.ProviderVault)
+			}
+			eventually(t, func() string {
+				if s := m.reads("es"); s != nil {
+					return fmt.Sprintf("the status still records %+v", s)
+				}
+				return ""
+			})
+			m.change("es", func(es *v1alpha1.ExternalSecretSpec) {
+				es.Data, es.Target.Template = m.object("es").Spec.Data, m.object("es").Spec.Target.Template
+			})
+			m.inStep("es", "es", 1, 1)
+		})
+	}
+}
+
+// withoutVault takes out what is read from Vault, and the template over it.
+func withoutVault(m *mix) {
+	m.t.Helper()
+	m.change("es", func(es *v1alpha1.ExternalSecretSpec) {
+		es.Data, es.Target.Template = es.Data[:1], nil
+	})
+}

@@ -1,0 +1,196 @@
+package scenarios
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/policy"
+	"github.com/direct-secrets/direct-secrets/common/target"
+	"github.com/direct-secrets/direct-secrets/e2e/stack"
+	awsv1 "github.com/direct-secrets/direct-secrets/provider-aws/apis/v1alpha1"
+	vaultv1 "github.com/direct-secrets/direct-secrets/provider-vault/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/provider-vault/vaulttest"
+)
+
+// A home is a Kind that objects move between, with the module that serves it and how its values begin.
+type home struct{ kind, module, prefix string }
+
+var (
+	atAWS   = home{"AWSSecretsManager", awsv1.Group, "from-aws-"}
+	atVault = home{"VaultKV", vaultv1.Group, "from-vault-"}
+)
+
+// moveNamespace has two stores of one name.
+const moveNamespace, movers = "movekind", 200
+
+func moverName(i int) string { return fmt.Sprintf("es-%03d", i) }
+
+// A mover is an object, and the homes that it has had by generation of its spec.
+type mover struct {
+	name  string
+	uid   types.UID
+	homes map[int64]home
+}
+
+// TestMoveKind moves 200 objects from one Kind to another and some of them back, while both modules run and
+// refresh them all the time. The first learns late of all that happens, and its remote values change, so that it has
+// every reason to write.
+func TestMoveKind(t *testing.T) {
+	t.Parallel()
+	ns := namespace(t, moveNamespace)
+	vault, token := startVault(t)
+	vaultStore(t, ns, "store", vault, token)
+	all := make([]*mover, movers)
+	put := func(round int) {
+		for i := range all {
+			shared.AWS.Put(ns+"/"+moverName(i), fmt.Appendf(nil, "from-aws-%s-%d", moverName(i), round))
+		}
+	}
+	put(0)
+	for i := range all {
+		all[i] = &mover{name: moverName(i), homes: map[int64]home{}}
+		vault.Do(http.MethodPost, vaultMount+"/data/"+ns+"/"+moverName(i), vaulttest.M{"data": vaulttest.M{"value": "from-vault-" + moverName(i)}})
+	}
+	h := record(t, ns)
+	startModule(t, stack.ProviderAWS, ns, "--presence-namespace="+ns, "--kubeconfig="+latePath(t, stack.ProviderAWS, rand.Uint64()))
+	startModule(t, stack.ProviderVault, ns, "--presence-namespace="+ns)
+
+	each(t, all, func(o *mover) error { return o.create(t) })
+	each(t, all, func(o *mover) error { return h.until(t.Context(), o.name, "is made", o.isAt(atAWS)) })
+	put(1)
+	each(t, all, func(o *mover) error { return o.move(t, atVault) })
+	put(2)
+	each(t, all[:20], func(o *mover) error { // At once, before anybody has looked.
+		if err := o.move(t, atAWS); err != nil {
+			return err
+		}
+		return o.move(t, atVault)
+	})
+	each(t, all, func(o *mover) error { return h.until(t.Context(), o.name, "has moved", o.isAt(atVault)) })
+	back := all[10:60]
+	each(t, back, func(o *mover) error { return o.move(t, atAWS) })
+	put(3)
+	each(t, back, func(o *mover) error { return h.until(t.Context(), o.name, "has moved back", o.isAt(atAWS)) })
+	for _, o := range all {
+		o.inStep(t)
+	}
+	h.end(t, ns)
+	for _, o := range all {
+		o.judge(t, h.of(o.name))
+	}
+}
+
+// each does it to all objects, some at a time.
+func each(t *testing.T, all []*mover, do func(*mover) error) {
+	t.Helper()
+	work := make(chan *mover)
+	var workers sync.WaitGroup
+	for range 10 {
+		workers.Go(func() {
+			for o := range work {
+				if err := do(o); err != nil {
+					t.Errorf("%s: %v", o.name, err)
+				}
+			}
+		})
+	}
+	for _, o := range all {
+		work <- o
+	}
+	close(work)
+	workers.Wait()
+	if t.Failed() {
+		t.FailNow()
+	}
+}
+
+func (o *mover) create(t *testing.T) error {
+	es := pair(moveNamespace, o.name, moveNamespace+"/"+o.name, moveNamespace+"/"+o.name)
+	es.Spec.RefreshInterval = "3s"
+	err := shared.Admin.Create(t.Context(), es)
+	o.uid, o.homes[es.Generation] = es.UID, atAWS
+	return err
+}
+
+// move changes the Kind, and which part of the remote secret is read: in Vault it is an object.
+func (o *mover) move(t *testing.T, to home) error {
+	es := pair(moveNamespace, o.name, moveNamespace+"/"+o.name, moveNamespace+"/"+o.name)
+	es.Spec.StoreRef.Kind = to.kind
+	if to == atVault {
+		es.Spec.Data[0].RemoteRef.Property, es.Spec.Data[1].RemoteRef.Property = "value", "value"
+	}
+	patch, err := json.Marshal(map[string]any{"spec": map[string]any{"storeRef": es.Spec.StoreRef, "data": es.Spec.Data}})
+	if err != nil {
+		return err
+	}
+	err = shared.Admin.Patch(t.Context(), es, client.RawPatch(types.MergePatchType, patch))
+	o.homes[es.Generation] = to
+	return err
+}
+
+// isAt reports whether a version holds what is read at a home.
+func (o *mover) isAt(at home) func(version) bool {
+	return func(v version) bool { return !v.Deleted && o.holds(v, at) == "" }
+}
+
+// holds says how a version does not hold what is read at a home.
+func (o *mover) holds(v version, at home) string {
+	a, b := v.Data["a"], v.Data["b"]
+	if !strings.HasPrefix(a, at.prefix+o.name) || a != b || len(v.Data) != 2 {
+		return fmt.Sprintf("it is to hold values of %s, and holds %v", at.kind, v.Data)
+	}
+	return ""
+}
+
+// inStep waits until the status describes the last generation. Then nothing is left of the module before.
+func (o *mover) inStep(t *testing.T) {
+	t.Helper()
+	es := &v1alpha1.ExternalSecret{}
+	eventually(t, func() string {
+		must(t, shared.Admin.Get(t.Context(), types.NamespacedName{Namespace: moveNamespace, Name: o.name}, es))
+		return ready(es)
+	})
+	at, labels := o.homes[es.Generation], getSecret(t, moveNamespace, o.name).Labels
+	for _, module := range []string{awsv1.Group, vaultv1.Group} {
+		if has := labels[target.ManagedLabel(module)] != ""; has != (module == at.module) {
+			t.Errorf("%s, at %s: it has the label of %s: %t", o.name, at.kind, module, has)
+		}
+	}
+}
+
+// judge looks at all versions that a Secret has had: it was always there, each was written by the module that the
+// generation in its mark belongs to, with its values, and none after a later one.
+func (o *mover) judge(t *testing.T, history []version) {
+	t.Helper()
+	var last policy.Mark
+	for i, v := range history {
+		var mark policy.Mark
+		if err := json.Unmarshal([]byte(v.Mark), &mark); err != nil && !v.Deleted {
+			t.Errorf("%s, version %d: the mark %q: %v", o.name, i, v.Mark, err)
+		}
+		at, known := o.homes[mark.Generation]
+		switch {
+		case v.Deleted || v.UID != history[0].UID:
+			t.Errorf("%s, version %d: the Secret was missing", o.name, i)
+		case mark.UID != o.uid || !known || mark.Module != at.module:
+			t.Errorf("%s, version %d: %s wrote for generation %d, which is of %q", o.name, i, mark.Module, mark.Generation, at.module)
+		case mark.Generation < last.Generation:
+			t.Errorf("%s, version %d: %s wrote for generation %d after %s for %d", o.name, i, mark.Module, mark.Generation, last.Module, last.Generation)
+		case o.holds(v, at) != "":
+			t.Errorf("%s, version %d, generation %d: %s", o.name, i, mark.Generation, o.holds(v, at))
+		}
+		last = mark
+	}
+	if last.Generation != int64(len(o.homes)) {
+		t.Errorf("%s: the last of %d generations that wrote is %d", o.name, len(o.homes), last.Generation)
+	}
+}

@@ -1,0 +1,251 @@
+package scenarios
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/direct-secrets/direct-secrets/common/apis/crds"
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/e2e/stack"
+)
+
+// A later version of common has one more field in the status, in what a part and the status say of each other, and
+// in what a module tells of itself. It fills all of them.
+var laterCommon = []edit{
+	{"common/apis/v1alpha1/externalsecret_types.go", "type ExternalSecretStatus struct {\n", "type ExternalSecretStatus struct {\n\tLater string `json:\"later,omitempty\"`\n"},
+	{"common/controller/externalsecret/status.go", "\tst.ObservedGeneration = generation\n", "\tst.ObservedGeneration = generation\n\tst.Later = \"kept\"\n"},
+	{"common/apis/v1alpha1/externalsecret_types.go", "type PartStatus struct {\n", "type PartStatus struct {\n\tLater string `json:\"later,omitempty\"`\n"},
+	{"common/controller/partstatus/partstatus.go", "&v1alpha1.PartStatus{Module:", "&v1alpha1.PartStatus{Later: \"kept\", Module:"},
+	{"common/part/part.go", "type Record struct {\n", "type Record struct {\n\tLater string `json:\"later,omitempty\"`\n"},
+	{"common/part/part.go", "\traw, err := json.Marshal(r)\n", "\tr.Later = \"kept\"\n\traw, err := json.Marshal(r)\n"},
+	{"common/presence/presence.go", "type Member struct {\n", "type Member struct {\n\tLater string `json:\"later,omitempty\"`\n"},
+	{"common/presence/lease.go", "\traw, err := json.Marshal(m)\n", "\tm.Later = \"kept\"\n\traw, err := json.Marshal(m)\n"},
+}
+
+// later returns what fields that only a later version knows hold: in the status of an object, in what that says of
+// the part of provider-vault, and in the part itself.
+func (m *mix) later(name string) map[string]string {
+	m.t.Helper()
+	es := &unstructured.Unstructured{}
+	es.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("ExternalSecret"))
+	must(m.t, shared.Admin.Get(m.t.Context(), types.NamespacedName{Namespace: m.ns, Name: name}, es))
+	is := map[string]string{}
+	if v, _, _ := unstructured.NestedString(es.Object, "status", "later"); v != "" {
+		is["status"] = v
+	}
+	parts, _, err := unstructured.NestedSlice(es.Object, "status", "parts")
+	must(m.t, err)
+	for _, p := range parts {
+		if entry, _ := p.(map[string]any); entry["module"] == readsModule && entry["later"] != nil {
+			is["entry"] = fmt.Sprint(entry["later"])
+		}
+	}
+	if s := getSecret(m.t, m.ns, readsName(name)); s != nil {
+		var record struct{ Later string }
+		must(m.t, json.Unmarshal([]byte(s.Annotations[v1alpha1.PartAnnotation]), &record))
+		is["part"] = record.Later
+	}
+	return is
+}
+
+// TestSkewFields has a later version of provider-vault and the present ones of others work on the same objects, as
+// they do during an upgrade: no field goes that only the later one knows.
+func TestSkewFields(t *testing.T) {
+	t.Parallel()
+	binary := buildVersion(t, stack.ProviderVault, laterCommon)
+	crd := [][]byte{}
+	for _, manifest := range crds.All() {
+		if strings.Contains(string(manifest), "name: externalsecrets."+v1alpha1.Group) {
+			crd = append(crd, manifest)
+		}
+	}
+	must(t, shared.InstallCRDs(t.Context(), withField(t, crd, "status.properties.later", "status.properties.parts.items.properties.later")...))
+	t.Cleanup(func() { must(t, shared.InstallCRDs(context.Background(), crd...)) })
+	m := newMix(t, "skew-fields")
+	ledByVault := func(es *v1alpha1.ExternalSecretSpec) { es.StoreRef, es.Data = movedLead(es) }
+	m.put("leads", 1)   // The present version claims it.
+	m.put("follows", 1) // The later one does.
+	m.create("leads")
+	m.create("follows", ledByVault)
+	m.run(stack.ProviderAWS, stack.GeneratorPassword)
+	m.processes[stack.ProviderVault] = startBinary(t, binary, stack.ProviderVault, m.ns, m.flags()...)
+	m.inStep("leads", "leads", 1, 1)
+	m.inStep("follows", "follows", 1, 1)
+	wants := map[string]map[string]string{"leads": {"entry": "kept", "part": "kept"}, "follows": {"status": "kept"}}
+	check := func(when string) {
+		t.Helper()
+		for name, want := range wants {
+			if diff := cmp.Diff(want, m.later(name)); diff != "" {
+				t.Errorf("%s, %s: -want, +is:\n%s", name, when, diff)
+			}
+		}
+	}
+	check("in step")
+	var leases coordinationv1.LeaseList
+	must(t, shared.Admin.List(t.Context(), &leases, client.InNamespace(m.ns)))
+	told := 0
+	for _, l := range leases.Items {
+		if strings.Contains(l.Annotations[v1alpha1.Group+"/member"], `"later":"kept"`) {
+			told++
+		}
+	}
+	if told != 1 {
+		t.Errorf("%d Leases have the later field, want that of provider-vault", told)
+	}
+
+	// What only the later version would write, the present one leaves alone.
+	es := m.get("leads")
+	must(t, shared.Admin.Status().Patch(t.Context(), es, client.RawPatch(types.MergePatchType, []byte(`{"status":{"later":"other"}}`))))
+	wants["leads"]["status"] = "other"
+	for n := range 3 {
+		for name := range wants {
+			m.put(name, n+2)
+			m.refresh(name)
+			m.inStep(name, name, n+2, n+2)
+		}
+		check("refreshed")
+	}
+	m.forget("leads")
+	m.refresh("leads")
+	m.wantFailed("leads", v1alpha1.ReasonSecretSyncedError, "NotFound: ")
+	check("failing")
+	m.put("leads", 5)
+	m.refresh("leads")
+	m.inStep("leads", "leads", 5, 5)
+	check("well again")
+
+	// Each takes over from the other.
+	m.change("follows", func(es *v1alpha1.ExternalSecretSpec) {
+		es.StoreRef, es.Data = m.object("follows").Spec.StoreRef, m.object("follows").Spec.Data
+	})
+	m.inStep("follows", "follows", 4, 4)
+	wants["follows"] = map[string]string{"status": "kept", "entry": "kept", "part": "kept"}
+	eventually(t, func() string { return cmp.Diff(wants["follows"], m.later("follows")) })
+	m.change("leads", ledByVault)
+	m.inStep("leads", "leads", 5, 5)
+	wants["leads"] = map[string]string{"status": "kept"}
+	eventually(t, func() string { return cmp.Diff(wants["leads"], m.later("leads")) })
+
+	// The way back: the present version goes on with what the later one has left.
+	m.kill(stack.ProviderVault)
+	m.run(stack.ProviderVault)
+	for name := range wants {
+		m.put(name, 6)
+		m.refresh(name)
+		m.inStep(name, name, 6, 6)
+	}
+	m.history.end(t, m.ns)
+	for name := range wants {
+		m.whole(name)
+	}
+}
+
+// movedLead returns the leading store and the entries of a spec with Vault as the leading one.
+func movedLead(es *v1alpha1.ExternalSecretSpec) (*v1alpha1.StoreRef, []v1alpha1.DataEntry) {
+	data := append([]v1alpha1.DataEntry{}, es.Data...)
+	data[0].SourceRef = &v1alpha1.DataSourceRef{StoreRef: *es.StoreRef}
+	return &vaultRef.StoreRef, data
+}
+
+// buildWith builds a module as it would be with another version of common: its go.mod requires that.
+func buildWith(t *testing.T, module, common string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for _, file := range []string{"go.mod", "go.sum"} {
+		text, err := os.ReadFile(filepath.Join("..", "..", module, file))
+		must(t, err)
+		const required = "direct-secrets/common v0.1.0\n"
+		if file == "go.mod" && strings.Count(string(text), required) != 1 {
+			t.Fatalf("the go.mod of %s does not require %s", module, required)
+		}
+		text = []byte(strings.Replace(string(text), required, "direct-secrets/common "+common+"\n", 1))
+		must(t, os.WriteFile(filepath.Join(dir, file), text, 0o600))
+	}
+	binary := filepath.Join(dir, module)
+	must(t, build(module, binary, "-modfile", filepath.Join(dir, "go.mod")))
+	return binary
+}
+
+// TestSkewVersions has modules of versions of common that lie too far apart: objects that need both say so, and are
+// left as they are. Others are not touched by that, nor are versions that lie side by side.
+func TestSkewVersions(t *testing.T) {
+	t.Parallel()
+	next, far := buildWith(t, stack.ProviderVault, "v0.2.0"), buildWith(t, stack.ProviderVault, "v0.3.0")
+	m := newMix(t, "skew-versions")
+	vaultAs := func(binary string) {
+		if m.processes[stack.ProviderVault] != nil {
+			m.kill(stack.ProviderVault)
+		}
+		m.processes[stack.ProviderVault] = startBinary(t, binary, stack.ProviderVault, m.ns, m.flags()...)
+	}
+	vaultOnly := func(es *v1alpha1.ExternalSecretSpec) {
+		storesOnly(es)
+		es.StoreRef, es.Data = &vaultRef.StoreRef, es.Data[1:2]
+	}
+	awsOnly := func(es *v1alpha1.ExternalSecretSpec) { es.Data, es.Target.Template = es.Data[:1], nil }
+	both := func(es *v1alpha1.ExternalSecretSpec) { es.StoreRef, es.Data = movedLead(es) }
+	mixed := []string{"leads", "follows"}
+	for _, name := range append([]string{"aws", "vault"}, mixed...) {
+		m.put(name, 0)
+	}
+	m.create("leads")
+	m.create("follows", both)
+	m.create("aws", awsOnly)
+	m.create("vault", vaultOnly)
+	vaultAs(far)
+	m.run(stack.ProviderAWS, stack.GeneratorPassword)
+	skewed := func() {
+		t.Helper()
+		m.wantFailed("leads", v1alpha1.ReasonVersionSkew, stack.ProviderAWS, "v0.1.0", stack.ProviderVault, "v0.3.0")
+		m.wantFailed("follows", v1alpha1.ReasonVersionSkew, "v0.1.0", stack.ProviderVault, "v0.3.0") // Two others are too far away.
+	}
+	skewed()
+	wantReady(t, m.ns, "aws", v1alpha1.ReasonSecretSynced)
+	wantReady(t, m.ns, "vault", v1alpha1.ReasonSecretSynced)
+	for _, name := range mixed {
+		if getSecret(t, m.ns, name) != nil {
+			t.Errorf("%s: there is a Secret", name)
+		}
+	}
+	is := func(n int) {
+		t.Helper()
+		for _, name := range mixed {
+			m.inStep(name, name, n, n)
+		}
+	}
+	vaultAs(next)
+	is(0)
+	vaultAs(far)
+	for _, name := range mixed {
+		m.put(name, 1)
+		m.refresh(name)
+	}
+	skewed()
+	vaultAs(next)
+	is(1)
+	m.kill(stack.ProviderVault)
+	m.run(stack.ProviderVault)
+	for _, name := range mixed {
+		m.put(name, 2)
+		m.refresh(name)
+	}
+	is(2)
+	m.history.end(t, m.ns)
+	for _, name := range mixed {
+		m.whole(name)
+		if n := len(m.history.contents(name, awsKey, vaultKey)); n != 3 {
+			t.Errorf("%s: the Secret held %d different contents, want 3", name, n)
+		}
+	}
+}
