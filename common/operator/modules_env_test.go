@@ -60,9 +60,10 @@ func newModulesEnv(t *testing.T, modules ...string) *modulesEnv {
 	return e
 }
 
-// begin starts the operator of a module.
-func (e *modulesEnv) begin(module string, opts ...operator.Option) {
+// begin starts the operator of a module; of a class that may follow it, behind a slash.
+func (e *modulesEnv) begin(which string, opts ...operator.Option) {
 	e.Helper()
+	module, class, _ := strings.Cut(which, "/")
 	kinds := map[string][]store.Kind{leads: e.server.Kinds(), helps: e.server.OtherKinds(), generates: e.server.GeneratorKinds()}[module]
 	name, _, _ := strings.Cut(module, ".")
 	opts = append([]operator.Option{
@@ -70,16 +71,16 @@ func (e *modulesEnv) begin(module string, opts ...operator.Option) {
 		operator.WithFlags(func(f *operator.Flags) {
 			f.MetricsAddress, f.ProbeAddress, f.LeaderElect = "0", "0", false
 			f.Namespaces, f.PresenceNamespace = e.ns, e.ns
-			f.LogFormat, f.ProviderTimeout = "text", 5*time.Second
+			f.LogFormat, f.ProviderTimeout, f.ControllerClass = "text", 5*time.Second, class
 		}),
 	}, append(withKinds(kinds...), opts...)...)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- operator.New(name, module, opts...).Run(ctx) }()
-	e.stops[module] = sync.OnceFunc(func() {
+	e.stops[which] = sync.OnceFunc(func() {
 		cancel()
 		if err := <-ended; err != nil {
-			e.Errorf("operator of %s: %v", module, err)
+			e.Errorf("operator of %s: %v", which, err)
 		}
 	})
 }

@@ -2,6 +2,7 @@ package operator_test
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"slices"
 	"strings"
@@ -411,6 +412,31 @@ func TestSharedDuties(t *testing.T) {
 	unserved("third")
 	if got := c.get("first").ResourceVersion; got != said {
 		t.Error("the next one has written again what was said")
+	}
+}
+
+// TestSharedDutiesOfTheDead starts where somebody who is no more holds the shared duties: who comes to hold them
+// speaks for the objects that were there before.
+func TestSharedDutiesOfTheDead(t *testing.T) {
+	c := newCrowd(t)
+	sum := sha256.Sum256([]byte(c.ns))
+	dead, now := "dead", metav1.NowMicro()
+	seconds := int32(quickly.Shared / time.Second)
+	duties := &coordinationv1.Lease{
+		ObjectMeta: metav1.ObjectMeta{Namespace: c.ns, Name: fmt.Sprintf("shared-duties.%x.direct-secrets.io", sum[:6])},
+		Spec:       coordinationv1.LeaseSpec{HolderIdentity: &dead, LeaseDurationSeconds: &seconds, RenewTime: &now, AcquireTime: &now},
+	}
+	if err := c.leases.Create(c.ctx, duties); err != nil {
+		t.Fatal(err)
+	}
+	c.create(c.externalSecret("db"))
+	c.generators()
+	c.wantReady("db", v1alpha1.ReasonProviderNotRunning)
+	if err := c.leases.Get(c.ctx, client.ObjectKeyFromObject(duties), duties); err != nil {
+		t.Fatal(err)
+	}
+	if *duties.Spec.HolderIdentity == dead {
+		t.Error("somebody has spoken who does not hold the shared duties")
 	}
 }
 

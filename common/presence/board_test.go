@@ -128,6 +128,18 @@ func TestMissing(t *testing.T) {
 				return s.clock.Add(-time.Hour)
 			},
 		},
+		"ToldAgain": {
+			reason: "what a cache tells again is no renewal",
+			script: func(s *script) time.Time {
+				s.after(time.Minute, aws)
+				s.after(30 * time.Second)
+				again := s.Board.seen[leaseName(aws)].version
+				s.renewed(aws, func(l *coordinationv1.Lease) { l.ResourceVersion = again })
+				s.after(30 * time.Second)
+				return s.clock.Add(-time.Hour)
+			},
+			want: want{Wait: 100 * time.Second},
+		},
 		"Lapsed": {
 			reason: "after a Lease has lapsed, there are two minutes for a rollout",
 			script: func(s *script) time.Time {

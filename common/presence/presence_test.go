@@ -62,7 +62,7 @@ func TestSkewed(t *testing.T) {
 		"Patch":       {"patches never matter", "v0.1.0", "v0.1.9", false},
 		"Minor":       {"the version before works with this one", "v0.9.0", "v0.10.0", false},
 		"TwoMinors":   {"the one before that does not", "v0.1.0", "v0.3.0", true},
-		"Major":       {"another major version never does", "v1.9.0", "v2.0.0", true},
+		"Major":       {"another major version never does", "v1.1.0", "v2.1.0", true},
 		"PreRelease":  {"what comes before a release counts as it", "v0.3.0-rc.1", "v0.1.0", true},
 		"Pseudo":      {"a commit counts as the release that it comes before", "v0.2.1-0.20260101000000-0123456789ab", "v0.1.0", false},
 		"Unreleased":  {"a commit before any release is not known", "v0.0.0-20260101000000-0123456789ab", "v0.9.0", false},

@@ -3,6 +3,7 @@ package clusterstore_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -147,8 +148,11 @@ func (s *shift) wantWrites(since time.Time, want map[string]int) {
 	}
 	got := map[string]int{}
 	for _, e := range events {
-		if e.IsWrite() && e.ResponseStatus.Code < 300 && e.ObjectRef.Resource == "externalsecrets" && e.ObjectRef.Subresource == "" && len(e.UserAgent) > 15 && e.UserAgent[:15] == "direct-secrets/" {
-			got[e.UserAgent[15:]+" "+e.Verb]++
+		if !e.IsWrite() || e.ResponseStatus.Code >= 300 || e.ObjectRef.Resource != "externalsecrets" || e.ObjectRef.Subresource != "" {
+			continue
+		}
+		if module, ours := strings.CutPrefix(e.UserAgent, "direct-secrets/"); ours {
+			got[module+" "+e.Verb]++
 		}
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
