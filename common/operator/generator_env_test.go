@@ -176,7 +176,7 @@ func (g *genEnv) wantDelivered(name string) {
 	g.eventually(func() string {
 		es := g.get(name)
 		if !meta.IsStatusConditionTrue(es.Status.Conditions, v1alpha1.ConditionReady) || len(es.Status.Parts) != 1 {
-			return "the object is not in step"
+			return fmt.Sprintf("the object is not in step: %+v, %+v", es.Status.Conditions, es.Status.Parts)
 		}
 		for _, p := range g.parts() {
 			rec, ok := part.Of(p.Annotations)

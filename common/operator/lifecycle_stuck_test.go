@@ -142,20 +142,6 @@ func TestTerminatingTarget(t *testing.T) {
 	}
 }
 
-// TestStoresOfTwoClasses names stores of two controller classes. Nobody serves both, and somebody says so.
-func TestStoresOfTwoClasses(t *testing.T) {
-	e := newEnv(t)
-	e.backend.Put("db", []byte("x"))
-	e.create(e.store("other", "main", func(s *fakev1.FakeStore) { s.Spec.Controller = "other" }))
-	e.create(e.externalSecret("db", func(es *v1alpha1.ExternalSecret) {
-		es.Spec.Data = append(es.Spec.Data, v1alpha1.DataEntry{
-			SecretKey: "second", RemoteRef: v1alpha1.RemoteRef{Key: "db"},
-			SourceRef: &v1alpha1.DataSourceRef{StoreRef: v1alpha1.StoreRef{Kind: "FakeStore", Name: "other"}},
-		})
-	}))
-	e.wantReady("db", v1alpha1.ReasonInvalidSpec)
-}
-
 // TestClassHandedOver gives a store to the operator of another class. It goes on with the objects that are in
 // step, too.
 func TestClassHandedOver(t *testing.T) {

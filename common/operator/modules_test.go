@@ -219,6 +219,17 @@ func TestContributionPolicies(t *testing.T) {
 			e.backend.Put(name, []byte("three"))
 			e.wantBoth(name, "three", "two")
 		}},
+		"faster": {"Another interval counts from now on.", func(*v1alpha1.ExternalSecret) {}, func(name string) {
+			update(e.env, &v1alpha1.ExternalSecret{ObjectMeta: e.meta(name)}, func(es *v1alpha1.ExternalSecret) { es.Spec.RefreshInterval = "1s" })
+			e.wantSynced(name)
+			e.other.Put(name, []byte("two"))
+			e.wantBoth(name, "one", "two")
+		}},
+		"template": {"A change of the spec that concerns no source has both read, as in one module.", func(*v1alpha1.ExternalSecret) {}, func(name string) {
+			e.put(name, "two")
+			update(e.env, &v1alpha1.ExternalSecret{ObjectMeta: e.meta(name)}, func(es *v1alpha1.ExternalSecret) { es.Spec.RefreshInterval = "2h" })
+			e.wantBoth(name, "two", "two")
+		}},
 		"onchange": {"A change of a label has both read.", func(es *v1alpha1.ExternalSecret) { es.Spec.RefreshPolicy = v1alpha1.RefreshOnChange }, func(name string) {
 			e.put(name, "two")
 			update(e.env, &v1alpha1.ExternalSecret{ObjectMeta: e.meta(name)}, func(es *v1alpha1.ExternalSecret) { metav1.SetMetaDataLabel(&es.ObjectMeta, "a", "b") })

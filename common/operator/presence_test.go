@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -15,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
@@ -312,6 +314,30 @@ func TestModuleRestarts(t *testing.T) {
 	}
 }
 
+// TestLeasesRefused runs a module that can neither read nor write Leases for a while.
+func TestLeasesRefused(t *testing.T) {
+	c := newCrowd(t)
+	var g gate
+	open := g.close(func(r *http.Request) bool { return strings.Contains(r.URL.Path, "/leases") })
+	c.config = rest.CopyConfig(config)
+	c.config.Wrap(g.wrap)
+	c.stores()
+	c.create(c.externalSecret("typo", func(es *v1alpha1.ExternalSecret) { es.Spec.StoreRef.Kind = "AwsSecretsManager" }))
+	c.create(c.externalSecret("db"))
+	c.wantReady("db", v1alpha1.ReasonSecretSynced)
+	c.eventually(func() string {
+		if n := g.hits.Load(); n < 20 {
+			return fmt.Sprintf("%d requests for Leases were refused", n)
+		}
+		return ""
+	})
+	if got := c.get("typo").Status.Conditions; len(got) > 0 {
+		t.Errorf("who sees nobody says of somebody that he is missing: %v", got)
+	}
+	open()
+	c.wantReady("typo", v1alpha1.ReasonProviderNotRunning)
+}
+
 // TestDamagedLease spoils what modules tell of themselves.
 func TestDamagedLease(t *testing.T) {
 	c := newCrowd(t)
@@ -513,6 +539,27 @@ func TestReplicas(t *testing.T) {
 		}
 		return ""
 	})
+	begun, name := time.Now(), c.member("provider-fake").Name
+	const renewals = 20
+	c.eventually(func() string {
+		log, err := cluster.ReadAuditLog(begun)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := 0
+		for _, e := range log {
+			if e.IsWrite() && e.ObjectRef.Resource == "leases" && e.ObjectRef.Namespace == c.ns && e.ObjectRef.Name == name {
+				n++
+			}
+		}
+		if n < renewals {
+			return fmt.Sprintf("the Lease was renewed %d times", n)
+		}
+		return ""
+	})
+	if took := time.Since(begun); took < renewals*quickly.Renew*7/10 {
+		t.Errorf("%d renewals took %s: what one replica has renewed another has renewed again", renewals, took)
+	}
 	older()
 	c.tells("provider-fake", `"version":"v0.2.0"`)
 }

@@ -57,7 +57,7 @@ type Reads struct {
 	Hash string `json:"hash"`
 	// Entries hold, by SourceID, the version that was read, Found or NotFound.
 	Entries map[string]string `json:"entries"`
-	// Request is the refresh request that was served last, Metadata the hash of the labels and annotations then.
+	// Request is the refresh request that was served last, Metadata the hash of the spec, labels and annotations then.
 	Request  string `json:"request,omitempty"`
 	Metadata string `json:"metadata,omitempty"`
 	// Labels are those that the Secret bears for the stores that were read.

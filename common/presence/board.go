@@ -69,7 +69,7 @@ func (b *Board) OnChange(f func()) {
 func (b *Board) Serving(ref *v1alpha1.StoreRef, namespace string) []Member {
 	return b.running(func(m *Member) bool {
 		k, knows := m.knows(ref)
-		return knows && m.covers(namespace) && !(k.Cluster && len(m.Namespaces) > 0)
+		return knows && m.covers(namespace) && (!k.Cluster || len(m.Namespaces) == 0)
 	})
 }
 
@@ -86,12 +86,22 @@ func (b *Board) Running(module, class, namespace string) (Member, bool) {
 // time. If not, wait is when to ask again; 0 if somebody is there. Somebody is there, too, who knows
 // the Kind but may not serve it, as cluster Kinds in a namespaced install: it says so by itself.
 func (b *Board) Missing(ref *v1alpha1.StoreRef, namespace string, since time.Time) (missing bool, wait time.Duration) {
+	return b.missing(ref, since, func(m *Member) bool { return m.covers(namespace) })
+}
+
+// MissingClass is Missing for a store of a class, which another class serves in vain.
+func (b *Board) MissingClass(ref *v1alpha1.StoreRef, class, namespace string, since time.Time) (missing bool, wait time.Duration) {
+	return b.missing(ref, since, func(m *Member) bool { return m.Class == class && m.covers(namespace) })
+}
+
+// missing is Missing among those members for which which is true.
+func (b *Board) missing(ref *v1alpha1.StoreRef, since time.Time, which func(*Member) bool) (missing bool, wait time.Duration) {
 	if !b.on || ref == nil {
 		return false, 0
 	}
 	concerns := func(m *Member) bool {
 		_, knows := m.knows(ref)
-		return knows && m.covers(namespace)
+		return knows && which(m)
 	}
 	if len(b.running(concerns)) > 0 {
 		return false, 0

@@ -67,7 +67,7 @@ func (r *renewer) renew(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if _, ok := decode(lease); r.leads() || !ok || lease.Labels[label] == "" {
+	if _, ok := decode(lease); r.leads() || !ok {
 		tells = mine
 	}
 	if !absent && seen != "" && seen != lease.ResourceVersion && tells == lease.Annotations[memberAnnotation] {

@@ -109,7 +109,7 @@ func TestMixedForged(t *testing.T) {
 	must(t, rec.Put(instead))
 	must(t, shared.Admin.Update(t.Context(), instead))
 	m.put("sign", 1)
-	m.create("sign", func(es *v1alpha1.ExternalSecretSpec) { es.Data = es.Data[:1]; es.Target.Template = nil })
+	m.create("sign", awsOnly)
 	for n := range 3 { // The others have had the time to look at it.
 		m.putAWS("sign", n+2)
 		m.refresh("sign")
@@ -227,67 +227,108 @@ func TestMixedEdited(t *testing.T) {
 	m.genuine("es")
 }
 
-// TestMixedDropped takes what Vault contributes out of the spec, or the object away: the part goes, whoever runs.
-func TestMixedDropped(t *testing.T) {
+// TestMixedEditedUnseen edits a part while the module that wrote it does not run: nobody gets what was edited, and
+// it is put right when the module comes back, also where Vault has no other value by then.
+func TestMixedEditedUnseen(t *testing.T) {
 	t.Parallel()
-	cases := map[string]struct {
-		reason string
-		// down is true if provider-vault does not run meanwhile.
-		down bool
-		drop func(m *mix)
-	}{
-		"Spec":       {"The spec names Vault no more.", false, withoutVault},
-		"SpecDown":   {"Nor is there anybody who would take the part away himself.", true, withoutVault},
-		"Object":     {"The object is gone.", false, func(m *mix) { must(m.t, shared.Admin.Delete(m.t.Context(), m.get("es"))) }},
-		"ObjectDown": {"Nor is there anybody who would clean up.", true, func(m *mix) { must(m.t, shared.Admin.Delete(m.t.Context(), m.get("es"))) }},
+	m := newMix(t, "mixed-edited-unseen")
+	for _, name := range []string{"often", "rarely", "sign"} {
+		m.put(name, 1)
 	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			m := newMix(t, "mixed-dropped-"+strings.ToLower(name))
-			m.put("es", 1)
-			m.create("es")
-			m.run(mixedModules...)
-			m.inStep("es", "es", 1, 1)
-			if getSecret(t, m.ns, readsName("es")) == nil {
-				t.Fatalf("%s: there is no part", tc.reason)
-			}
-			if tc.down {
-				m.kill(stack.ProviderVault)
-			}
-			tc.drop(m)
-			gone(t, &corev1.Secret{}, m.ns, readsName("es"))
-			if strings.HasPrefix(name, "Object") {
-				gone(t, &corev1.Secret{}, m.ns, "es")
-				gone(t, &corev1.Secret{}, m.ns, partName("es"))
-				return
-			}
-			eventually(t, func() string {
-				data := newVersion(getSecret(t, m.ns, "es"), false).Data
-				want := map[string]string{awsKey: awsValue("es", 1), passwordKey: data[passwordKey]}
-				return cmp.Diff(want, data) + ready(m.get("es"))
-			})
-			if tc.down {
-				m.run(stack.ProviderVault)
-			}
-			eventually(t, func() string {
-				if s := m.reads("es"); s != nil {
-					return fmt.Sprintf("the status still records %+v", s)
-				}
-				return ""
-			})
-			m.change("es", func(es *v1alpha1.ExternalSecretSpec) {
-				es.Data, es.Target.Template = m.object("es").Spec.Data, m.object("es").Spec.Target.Template
-			})
-			m.inStep("es", "es", 1, 1)
-		})
+	m.create("often", often)
+	m.create("rarely")
+	m.create("sign", awsOnly)
+	m.run(mixedModules...)
+	m.inStep("often", "often", 1, 1)
+	m.inStep("rarely", "rarely", 1, 1)
+	m.kill(stack.ProviderVault)
+	for _, name := range []string{"often", "rarely"} {
+		kept := getSecret(t, m.ns, readsName(name))
+		must(t, shared.Admin.Update(t.Context(), forge(t, kept, m.ns, kept.Name)))
+		m.putAWS(name, 2)
+	}
+	for n := range 10 { // Meanwhile the others work.
+		m.putAWS("sign", n+2)
+		m.refresh("sign")
+		wantValue(t, m.ns, "sign", awsKey, awsValue("sign", n+2))
+	}
+	m.kill(stack.ProviderAWS)
+	m.run(stack.ProviderAWS, stack.ProviderVault)
+	m.inStep("often", "often", 2, 1)
+	m.refresh("rarely")
+	m.inStep("rarely", "rarely", 2, 1)
+	m.put("rarely", 3)
+	m.refresh("rarely")
+	m.inStep("rarely", "rarely", 3, 3)
+	m.history.end(t, m.ns)
+	for _, name := range []string{"often", "rarely"} {
+		m.whole(name)
+		m.genuine(name)
 	}
 }
 
-// withoutVault takes out what is read from Vault, and the template over it.
-func withoutVault(m *mix) {
-	m.t.Helper()
-	m.change("es", func(es *v1alpha1.ExternalSecretSpec) {
-		es.Data, es.Target.Template = es.Data[:1], nil
-	})
+// TestMixedDropped takes what Vault contributes out of the spec, or the object away: the part goes, whoever runs.
+func TestMixedDropped(t *testing.T) {
+	t.Parallel()
+	remove := func(m *mix, name string) { must(m.t, shared.Admin.Delete(m.t.Context(), m.get(name))) }
+	drop := func(m *mix, name string) { m.change(name, awsOnly) }
+	m := newMix(t, "mixed-dropped")
+	cases := map[string]func(*mix, string){"spec": drop, "spec-down": drop, "object": remove, "object-down": remove}
+	for name := range cases {
+		m.put(name, 1)
+		m.create(name)
+	}
+	m.run(mixedModules...)
+	for name := range cases {
+		m.inStep(name, name, 1, 1)
+		if getSecret(t, m.ns, readsName(name)) == nil || getSecret(t, m.ns, partName(name)) == nil {
+			t.Fatalf("%s: there are no parts", name)
+		}
+	}
+	alone := func(name string) {
+		t.Helper()
+		eventually(t, func() string {
+			data := newVersion(getSecret(t, m.ns, name), false).Data
+			want := map[string]string{awsKey: awsValue(name, 1), passwordKey: data[passwordKey]}
+			return cmp.Diff(want, data) + ready(m.get(name))
+		})
+	}
+	unrecorded := func(name string) {
+		t.Helper()
+		eventually(t, func() string {
+			if s := m.reads(name); s != nil {
+				return fmt.Sprintf("%s: the status still records %+v", name, s)
+			}
+			return ""
+		})
+	}
+	for _, name := range []string{"spec", "object"} {
+		cases[name](m, name)
+		gone(t, &corev1.Secret{}, m.ns, readsName(name))
+	}
+	alone("spec")
+	unrecorded("spec")
+
+	m.kill(stack.ProviderVault)
+	for _, name := range []string{"spec-down", "object-down"} {
+		cases[name](m, name)
+	}
+	alone("spec-down")
+	for _, name := range []string{"object", "object-down"} { // The collector sees to that.
+		for _, of := range []string{name, partName(name), readsName(name)} {
+			gone(t, &corev1.Secret{}, m.ns, of)
+		}
+	}
+	gone(t, &corev1.Secret{}, m.ns, readsName("spec-down")) // When it is sure that nobody runs who would do it.
+	m.run(stack.ProviderVault)
+	unrecorded("spec-down")
+
+	for _, name := range []string{"spec", "spec-down"} {
+		before := m.object(name).Spec
+		m.change(name, func(es *v1alpha1.ExternalSecretSpec) { es.Data, es.Target.Template = before.Data, before.Target.Template })
+		m.inStep(name, name, 1, 1)
+	}
 }
+
+// awsOnly leaves out what is read from Vault, and the template over it.
+func awsOnly(es *v1alpha1.ExternalSecretSpec) { es.Data, es.Target.Template = es.Data[:1], nil }

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"strings"
 	"testing"
 
 	"google.golang.org/grpc/codes"
@@ -39,10 +40,13 @@ func TestMixedShown(t *testing.T) {
 	m := newMix(t, "mixed-shown")
 	gcp := startGCP(t, m.ns)
 	values := map[string]bool{}
-	value := func() string { // Each begins with other letters.
-		v := crand.Text() + crand.Text()
-		values[v] = true
-		return v
+	value := func() string { // Each begins with other letters, and is too long for a label or a key.
+		var v strings.Builder
+		for v.Len() < 300 {
+			v.WriteString(crand.Text())
+		}
+		values[v.String()] = true
+		return v.String()
 	}
 	const id = "shown"
 	put := func() {

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -92,7 +93,7 @@ func Start(ctx context.Context, o Options) (s *Stack, err error) {
 // Scheme returns the types that scenarios use.
 func Scheme() *runtime.Scheme {
 	scheme := runtime.NewScheme()
-	adds := []func(*runtime.Scheme) error{corev1.AddToScheme, eventsv1.AddToScheme, rbacv1.AddToScheme, v1alpha1.AddToScheme}
+	adds := []func(*runtime.Scheme) error{corev1.AddToScheme, coordinationv1.AddToScheme, eventsv1.AddToScheme, rbacv1.AddToScheme, v1alpha1.AddToScheme}
 	for _, m := range modules {
 		adds = append(adds, m.types)
 	}

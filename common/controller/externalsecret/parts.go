@@ -196,13 +196,33 @@ func (p *pass) wrong(parts []recorded, missing []render.Source) *verdict {
 
 // absent says that nobody serves a source, for an object that waits since a time; nil if that is not known.
 func (p *pass) absent(s render.Source, since time.Time) *verdict {
-	gone, wait := p.opts.Board.Missing(&s.Store, p.es.Namespace, since)
+	gone, wait, why := false, time.Duration(0), presence.Hint(&s.Store)
+	if class, ours := p.foreignClass(s); ours {
+		gone, wait = p.opts.Board.MissingClass(&s.Store, class, p.es.Namespace, since)
+		why = fmt.Sprintf("%s %q is of controller class %q, and no running operator serves that class; start one with --controller-class=%[3]s, or change spec.controller of the store", s.Store.Kind, s.Store.Name, class)
+	} else {
+		gone, wait = p.opts.Board.Missing(&s.Store, p.es.Namespace, since)
+	}
 	if !gone {
 		p.handed.again(wait)
 		return nil
 	}
-	v := stalled(v1alpha1.ReasonProviderNotRunning, presence.Hint(&s.Store))
+	v := stalled(v1alpha1.ReasonProviderNotRunning, why)
 	return &v
+}
+
+// foreignClass returns the class of a store of this module that an operator of another class reads; false for one
+// of another module.
+func (p *pass) foreignClass(s render.Source) (string, bool) {
+	k, ok := p.routes.Serves(&s.Store)
+	if !ok || k.Cluster && p.opts.Namespaced {
+		return "", false
+	}
+	o, err := p.routes.Find(p.ctx, k, s.Store, p.es.Namespace)
+	if err != nil || o == nil || o.StoreSpec().Controller == p.opts.ControllerClass {
+		return "", false
+	}
+	return o.StoreSpec().Controller, true
 }
 
 // outdated says that what was read by a module that runs no more was to be read again; nil if nothing was.

@@ -96,6 +96,9 @@ func (p *pass) metadata() string {
 		versions = append(versions, states[ref].version)
 	}
 	versions = append(versions, p.handed.versions...)
+	if p.obj.contributes {
+		versions = append(versions, content(p.es)) // A part knows no generation.
+	}
 	return metadataHash(p.es, versions...)
 }
 

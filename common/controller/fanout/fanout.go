@@ -7,10 +7,12 @@ import (
 	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/ratelimiter"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
@@ -19,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
@@ -73,12 +76,13 @@ type Duties interface {
 	OnHeld(f func())
 }
 
-// A task is one namespace of a parent; without a namespace the parent as a whole, and without either
-// all parents.
-type task struct{ parent, namespace string }
+// A task is one namespace of the parent that Name names; without a namespace the parent as a whole, and without
+// either all parents.
+type task = reconcile.Request
 
-// String is for logs.
-func (t task) String() string { return t.parent + "/" + t.namespace }
+func taskOf(parent, namespace string) task {
+	return task{NamespacedName: types.NamespacedName{Namespace: namespace, Name: parent}}
+}
 
 type reconciler struct {
 	// client is live, cache is not.
@@ -113,10 +117,10 @@ func Setup(mgr manager.Manager, live client.Client, duties Duties, k Kind) error
 		return errors.Wrapf(err, "cannot index objects of kind %s by owner", k.ChildKind)
 	}
 	var q *queue.Queue[task]
-	c, err := controller.NewTyped(k.Name, mgr, controller.TypedOptions[task]{
+	c, err := controller.New(k.Name, mgr, controller.Options{
 		Reconciler:              r,
 		MaxConcurrentReconciles: workers,
-		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[task](time.Second, time.Minute),
+		RateLimiter:             ratelimiter.NewController(),
 		NewQueue: func(name string, l workqueue.TypedRateLimiter[task]) workqueue.TypedRateLimitingInterface[task] {
 			q = queue.New(name, l)
 			return q
@@ -128,11 +132,11 @@ func Setup(mgr manager.Manager, live client.Client, duties Duties, k Kind) error
 	r.add = func(t task, priority int, after time.Duration) {
 		q.AddWithOpts(priorityqueue.AddOpts{Priority: &priority, After: after}, t)
 	}
-	for _, s := range []source.TypedSource[task]{
-		source.TypedKind(mgr.GetCache(), k.Parent(), r.parentEvents()),
-		source.TypedKind(mgr.GetCache(), k.Child(), r.childEvents()),
-		source.TypedKind(mgr.GetCache(), client.Object(routing.NamespaceMetadata()), r.namespaceEvents()),
-		source.TypedFunc[task](func(context.Context, tasks) error {
+	for _, s := range []source.Source{
+		source.Kind(mgr.GetCache(), k.Parent(), r.parentEvents()),
+		source.Kind(mgr.GetCache(), k.Child(), r.childEvents()),
+		source.Kind(mgr.GetCache(), client.Object(routing.NamespaceMetadata()), r.namespaceEvents()),
+		source.Func(func(context.Context, tasks) error {
 			all := func() { r.add(task{}, queue.High, 0) }
 			duties.OnHeld(all) // Whoever held them meanwhile may have done anything.
 			all()              // They may be held by now.
@@ -148,21 +152,21 @@ func Setup(mgr manager.Manager, live client.Client, duties Duties, k Kind) error
 
 type (
 	tasks  = workqueue.TypedRateLimitingInterface[task]
-	events = handler.TypedFuncs[client.Object, task]
+	events = handler.Funcs
 )
 
 func (r *reconciler) parentEvents() events {
-	look := func(o client.Object, after time.Duration) { r.add(task{parent: o.GetName()}, queue.High, after) }
+	look := func(o client.Object, after time.Duration) { r.add(taskOf(o.GetName(), ""), queue.High, after) }
 	return events{
-		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[client.Object], _ tasks) { look(e.Object, 0) },
-		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[client.Object], _ tasks) {
+		CreateFunc: func(_ context.Context, e event.CreateEvent, _ tasks) { look(e.Object, 0) },
+		UpdateFunc: func(_ context.Context, e event.UpdateEvent, _ tasks) {
 			if r.moved(e.ObjectOld, e.ObjectNew) {
 				look(e.ObjectNew, 0)
 				return
 			}
 			look(e.ObjectNew, pace) // The status is to be the latest also where two wrote it.
 		},
-		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[client.Object], _ tasks) { look(e.Object, 0) },
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, _ tasks) { look(e.Object, 0) },
 	}
 }
 
@@ -170,21 +174,21 @@ func (r *reconciler) parentEvents() events {
 func (r *reconciler) childEvents() events {
 	look := func(o client.Object) {
 		if ref := r.parentOf(o); ref != nil {
-			r.add(task{ref.Name, o.GetNamespace()}, queue.High, 0)
+			r.add(taskOf(ref.Name, o.GetNamespace()), queue.High, 0)
 		}
 	}
 	waiting := func(o client.Object) {
 		for _, parent := range r.board.refused(o.GetNamespace()) {
-			r.add(task{parent, o.GetNamespace()}, queue.High, 0)
+			r.add(taskOf(parent, o.GetNamespace()), queue.High, 0)
 		}
 	}
 	return events{
-		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[client.Object], _ tasks) {
+		CreateFunc: func(_ context.Context, e event.CreateEvent, _ tasks) {
 			if !e.IsInInitialList { // Parents look at all of these.
 				look(e.Object)
 			}
 		},
-		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[client.Object], _ tasks) {
+		UpdateFunc: func(_ context.Context, e event.UpdateEvent, _ tasks) {
 			was, is := r.parentOf(e.ObjectOld), r.parentOf(e.ObjectNew)
 			if is != nil && was != nil && is.UID == was.UID && !r.moved(e.ObjectOld, e.ObjectNew) {
 				return
@@ -195,7 +199,7 @@ func (r *reconciler) childEvents() events {
 				waiting(e.ObjectNew)
 			}
 		},
-		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[client.Object], _ tasks) {
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, _ tasks) {
 			look(e.Object)
 			waiting(e.Object)
 		},
@@ -212,21 +216,21 @@ func (r *reconciler) moved(was, is client.Object) bool {
 func (r *reconciler) namespaceEvents() events {
 	look := func(ctx context.Context, o client.Object) {
 		for _, parent := range r.parents(ctx) {
-			r.add(task{parent, o.GetName()}, queue.High, 0)
+			r.add(taskOf(parent, o.GetName()), queue.High, 0)
 		}
 	}
 	return events{
-		CreateFunc: func(ctx context.Context, e event.TypedCreateEvent[client.Object], _ tasks) {
+		CreateFunc: func(ctx context.Context, e event.CreateEvent, _ tasks) {
 			if !e.IsInInitialList {
 				look(ctx, e.Object)
 			}
 		},
-		UpdateFunc: func(ctx context.Context, e event.TypedUpdateEvent[client.Object], _ tasks) {
+		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, _ tasks) {
 			if r.moved(e.ObjectOld, e.ObjectNew) {
 				look(ctx, e.ObjectNew)
 			}
 		},
-		DeleteFunc: func(ctx context.Context, e event.TypedDeleteEvent[client.Object], _ tasks) { look(ctx, e.Object) },
+		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, _ tasks) { look(ctx, e.Object) },
 	}
 }
 

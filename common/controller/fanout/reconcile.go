@@ -35,18 +35,18 @@ func (r *reconciler) Reconcile(ctx context.Context, t task) (reconcile.Result, e
 	if !r.duties.Held() {
 		return reconcile.Result{}, nil
 	}
-	if t.parent == "" {
+	if t.Name == "" {
 		r.board.clear()
 		for _, name := range r.parents(ctx) {
-			r.add(task{parent: name}, queue.High, 0)
+			r.add(taskOf(name, ""), queue.High, 0)
 		}
 		return reconcile.Result{}, nil
 	}
 	parent := r.kind.Parent()
-	err := r.cache.Get(ctx, types.NamespacedName{Name: t.parent}, parent)
+	err := r.cache.Get(ctx, types.NamespacedName{Name: t.Name}, parent)
 	switch {
 	case kerrors.IsNotFound(err) || err == nil && parent.GetDeletionTimestamp() != nil:
-		r.board.forget(t.parent) // The collector removes what it owns.
+		r.board.forget(t.Name) // The collector removes what it owns.
 		return reconcile.Result{}, nil
 	case err != nil:
 		return reconcile.Result{}, errors.Wrap(err, "cannot read the object")
@@ -56,7 +56,7 @@ func (r *reconciler) Reconcile(ctx context.Context, t task) (reconcile.Result, e
 		want.Name = parent.GetName()
 	}
 	choice, invalid := r.check(want)
-	if t.namespace == "" {
+	if t.Namespace == "" {
 		return r.oversee(ctx, parent, want, choice, invalid)
 	}
 	if invalid != "" {
@@ -84,13 +84,13 @@ func (r *reconciler) oversee(ctx context.Context, parent client.Object, want Wan
 		}
 		for _, ns := range namespaces {
 			if !r.report(parent, ns, next) {
-				r.add(task{parent.GetName(), ns}, queue.Low, 0)
+				r.add(taskOf(parent.GetName(), ns), queue.Low, 0)
 				pending++
 			}
 		}
 		for _, ns := range leftover {
 			if !r.report(parent, ns, next) {
-				r.add(task{parent.GetName(), ns}, queue.Low, 0)
+				r.add(taskOf(parent.GetName(), ns), queue.Low, 0)
 			}
 		}
 	}
@@ -162,20 +162,20 @@ func (r *reconciler) children(ctx context.Context, parent client.Object, o ...cl
 // serve brings one namespace of a parent in step.
 func (r *reconciler) serve(ctx context.Context, parent client.Object, want Want, chosen choice, t task) (reconcile.Result, error) {
 	namespace := routing.NamespaceMetadata()
-	err := r.cache.Get(ctx, types.NamespacedName{Name: t.namespace}, namespace)
+	err := r.cache.Get(ctx, types.NamespacedName{Name: t.Namespace}, namespace)
 	if client.IgnoreNotFound(err) != nil {
 		return reconcile.Result{}, errors.Wrap(err, "cannot read the namespace")
 	}
 	if err != nil || namespace.DeletionTimestamp != nil {
 		return r.note(parent, t, nil), nil // All in it goes with it.
 	}
-	was, _ := r.board.get(parent, t.namespace)
+	was, _ := r.board.get(parent, t.Namespace)
 	is := result{fight: was.fight}
 	admitted := chosen.admits(namespace)
 	var wait time.Duration
 	if admitted {
 		var o outcome
-		o, err = r.provision(ctx, parent, want, t.namespace, is.fight)
+		o, err = r.provision(ctx, parent, want, t.Namespace, is.fight)
 		switch {
 		case o.gone:
 			return r.note(parent, t, nil), nil
@@ -186,7 +186,7 @@ func (r *reconciler) serve(ctx context.Context, parent client.Object, want Want,
 		is.refused, wait = o.refused, o.wait
 	}
 	if err == nil && is.refused == "" {
-		err = r.withdraw(ctx, parent, want, t.namespace, admitted)
+		err = r.withdraw(ctx, parent, want, t.Namespace, admitted)
 	}
 	switch {
 	case kerrors.IsConflict(err):
@@ -212,8 +212,8 @@ func (r *reconciler) serve(ctx context.Context, parent client.Object, want Want,
 
 // note remembers what came of a namespace, and has the status follow.
 func (r *reconciler) note(parent client.Object, t task, is *result) reconcile.Result {
-	if r.board.set(parent, t.namespace, is, r.now()) {
-		r.add(task{parent: t.parent}, queue.High, pace)
+	if r.board.set(parent, t.Namespace, is, r.now()) {
+		r.add(taskOf(t.Name, ""), queue.High, pace)
 	}
 	return reconcile.Result{}
 }

@@ -1,0 +1,142 @@
+package scenarios
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/e2e/stack"
+)
+
+// fanOutPage is the page whose example is applied.
+const fanOutPage = "../../docs/clusterexternalsecret.md"
+
+// TestFanOut applies the example of the page, on a stack of its own since it is for all namespaces, with two modules.
+// The one that makes the objects is killed while it does: the other goes on, and nothing is made twice or lost.
+func TestFanOut(t *testing.T) {
+	t.Parallel()
+	const count = 60
+	s, err := stack.Start(t.Context(), stack.Options{Audit: true})
+	must(t, err)
+	t.Cleanup(func() { must(t, s.Stop()) })
+	s.AWS.Put("shared/registry", []byte(`{"password":"pull"}`))
+	must(t, s.CreateNamespace(t.Context(), "platform"))
+	must(t, s.Admin.Create(t.Context(), &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "platform", Name: "aws"},
+		Data:       map[string][]byte{"id": []byte(stack.AccessKeyID), "secret": []byte(stack.SecretAccessKey)},
+	}))
+	wanted := []string{"platform"}
+	namespace := func(name string) {
+		must(t, s.Admin.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"registry": "true"}}}))
+		wanted = append(wanted, name)
+	}
+	for i := range count {
+		namespace(fmt.Sprintf("shop-%02d", i))
+	}
+	start := func(module string) *stack.Process {
+		p, err := s.StartModule(t.Context(), module)
+		must(t, err)
+		t.Cleanup(func() {
+			if err := p.Stop(); err != nil {
+				t.Error(err)
+			}
+			if t.Failed() {
+				t.Log(p.Log())
+			}
+		})
+		return p
+	}
+	maker := start(stack.GeneratorPassword)
+	eventually(t, func() string {
+		if held, err := maker.Metric("directsecrets_shared_duties"); held != 1 {
+			return fmt.Sprintf("the shared duties are not held: %v", err)
+		}
+		return ""
+	})
+	start(stack.ProviderAWS)
+
+	began := time.Now()
+	for _, manifest := range examplesOf(t, fanOutPage, "") {
+		must(t, s.Apply(t.Context(), manifest))
+	}
+	made := func() []v1alpha1.ExternalSecret {
+		var list v1alpha1.ExternalSecretList
+		must(t, s.Admin.List(t.Context(), &list))
+		return list.Items
+	}
+	eventually(t, func() string {
+		if len(made()) == 0 {
+			return "nothing is made"
+		}
+		return ""
+	})
+	must(t, maker.Kill())
+	left := len(made())
+	if left > count {
+		t.Fatalf("all %d were made before the kill; this proves nothing", left)
+	}
+	namespace("late")
+
+	parent := &v1alpha1.ClusterExternalSecret{}
+	eventually(t, func() string {
+		must(t, s.Admin.Get(t.Context(), types.NamespacedName{Name: "registry"}, parent))
+		if !meta.IsStatusConditionTrue(parent.Status.Conditions, v1alpha1.ConditionReady) {
+			return fmt.Sprintf("the conditions are %+v", parent.Status.Conditions)
+		}
+		slices.Sort(wanted)
+		return cmp.Diff(wanted, parent.Status.ProvisionedNamespaces)
+	})
+	t.Logf("%d of %d were made when the module was killed", left, len(wanted))
+	for _, ns := range wanted {
+		want := v1alpha1.ReasonSecretSynced
+		if ns == "platform" {
+			want = v1alpha1.ReasonForbidden // As the page says.
+		}
+		eventually(t, func() string {
+			es := &v1alpha1.ExternalSecret{}
+			must(t, s.Admin.Get(t.Context(), types.NamespacedName{Namespace: ns, Name: "registry"}, es))
+			if c := meta.FindStatusCondition(es.Status.Conditions, v1alpha1.ConditionReady); c == nil || c.Reason != want {
+				return fmt.Sprintf("%s: Ready is %+v, want %s", ns, c, want)
+			}
+			return ""
+		})
+		if want != v1alpha1.ReasonSecretSynced {
+			continue
+		}
+		secret := &corev1.Secret{}
+		must(t, s.Admin.Get(t.Context(), types.NamespacedName{Namespace: ns, Name: "registry"}, secret))
+		if got := string(secret.Data["password"]); got != "pull" {
+			t.Errorf("%s: the Secret holds %q", ns, got)
+		}
+	}
+
+	events, err := s.ReadAuditLog(began)
+	must(t, err)
+	creates := map[string]int{}
+	for _, e := range events {
+		if e.ObjectRef.Resource != "externalsecrets" || e.ObjectRef.Subresource != "" || !e.IsWrite() || e.ResponseStatus.Code >= 300 {
+			continue
+		}
+		if e.Verb != "create" || !strings.HasPrefix(e.UserAgent, "direct-secrets/") {
+			t.Errorf("%s did %s %s/%s", e.UserAgent, e.Verb, e.ObjectRef.Namespace, e.ObjectRef.Name)
+		}
+		creates[e.ObjectRef.Namespace]++
+	}
+	once := map[string]int{}
+	for _, ns := range wanted {
+		once[ns] = 1
+	}
+	if !maps.Equal(once, creates) {
+		t.Errorf("objects were not made once each: -want, +got:\n%s", cmp.Diff(once, creates))
+	}
+}
