@@ -379,6 +379,42 @@ func TestPartEdited(t *testing.T) {
 	e.other.Put("db", []byte("two"))
 	e.wantBoth("db", "one", "two")
 	e.wantSynced("db")
+
+	// Somebody puts another in its place while the module does not run, with all that is known of the first.
+	e.end(helps)
+	forged := &corev1.Secret{}
+	if err := api.Get(e.ctx, key, forged); err != nil {
+		t.Fatal(err)
+	}
+	if err := api.Delete(e.ctx, forged.DeepCopy()); err != nil {
+		t.Fatal(err)
+	}
+	for k := range forged.Data {
+		if k != "record" {
+			forged.Data[k] = []byte(`{"value":{"data":"Zm9yZ2Vk"}}`)
+		}
+	}
+	rec := part.RecordOf(forged)
+	rec.Reads.Hash, rec.Reads.Version = target.HashInputs(rec.UID, part.Content(forged.Data)), "another"
+	if err := rec.Put(forged); err != nil {
+		t.Fatal(err)
+	}
+	forged.ObjectMeta = metav1.ObjectMeta{Namespace: e.ns, Name: key.Name, Labels: forged.Labels, Annotations: forged.Annotations, OwnerReferences: forged.OwnerReferences}
+	e.create(forged)
+	e.begin(helps)
+	e.eventually(func() string {
+		is := &corev1.Secret{}
+		if err := api.Get(e.ctx, key, is); err != nil {
+			return err.Error()
+		}
+		if s := e.get("db").Status.Parts; strings.Contains(fmt.Sprintf("%s", is.Data), "Zm9yZ2Vk") || len(s) != 1 || s[0].UID != is.UID {
+			return fmt.Sprintf("the part is the forged one, and the status records %v", s)
+		}
+		return ""
+	})
+	e.ask("db", "after")
+	e.wantSynced("db")
+	e.wantBoth("db", "one", "two")
 }
 
 // TestPartForged has Secrets that look like a part lie about: none is read.

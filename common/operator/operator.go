@@ -112,7 +112,7 @@ const watchListGate = "KUBE_FEATURE_WatchListClient"
 
 // gcPercent is how much the heap grows between two collections, in percent; see runtime/debug. Go's default of
 // 100 costs memory that an operator which mostly waits does not need. GOGC overrides it.
-const gcPercent = 60
+const gcPercent = 50
 
 // Main parses the command line, runs until a signal comes, and returns the exit code.
 func (o *Operator) Main() int {
@@ -232,10 +232,6 @@ func (o *Operator) cache(transform toolscache.TransformFunc) cache.Options {
 				UnsafeDisableDeepCopy: &yes,
 			},
 		},
-	}
-	if ns := o.presenceNamespace(); ns != "" {
-		leases, by := presence.Cached(ns)
-		opts.ByObject[leases] = by
 	}
 	for _, n := range o.flags.namespaces() {
 		if opts.DefaultNamespaces == nil {

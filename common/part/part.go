@@ -111,6 +111,8 @@ type Retired struct {
 	State     string    `json:"state"`
 	// Release is when it is revoked; zero as long as somebody may hold it.
 	Release time.Time `json:"release,omitzero"`
+	// UID of the object that it was made for, if that is another of the same name.
+	UID types.UID `json:"uid,omitempty"`
 }
 
 // Values are those of one generator. They are kept in the data of the part, under the ID.

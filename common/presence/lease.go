@@ -10,10 +10,7 @@ import (
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 	coordinationv1 "k8s.io/api/coordination/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/validation"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 )
@@ -26,13 +23,6 @@ const (
 
 // maxDuration bounds what a Lease may ask for, so that a damaged one does not count for ever.
 const maxDuration = 10 * time.Minute
-
-// Cached says which Leases the cache of a manager must hold.
-func Cached(namespace string) (client.Object, cache.ByObject) {
-	return &coordinationv1.Lease{}, cache.ByObject{Namespaces: map[string]cache.Config{
-		namespace: {LabelSelector: labels.SelectorFromSet(labels.Set{label: "true"})},
-	}}
-}
 
 // leaseName is that of the Lease of all replicas of an operator.
 func leaseName(m Member) string {

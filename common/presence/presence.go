@@ -84,7 +84,6 @@ type Options struct {
 }
 
 // Setup has an operator tell of itself and compete for the shared duties. live must not read from a cache.
-// The cache of the manager must hold Leases as Cached says.
 func Setup(mgr manager.Manager, live client.Client, o Options) (*Board, *Duties, error) {
 	o.Self = o.Self.normal()
 	if o.Namespace == "" {
@@ -103,7 +102,11 @@ func Setup(mgr manager.Manager, live client.Client, o Options) (*Board, *Duties,
 	}); err != nil {
 		return nil, nil, errors.Wrap(err, "cannot add the renewal of the Lease")
 	}
-	if err := mgr.Add(&reader{board: board, cache: mgr.GetCache()}); err != nil {
+	leases, err := newLeases(mgr, o.Namespace)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := mgr.Add(&reader{board: board, leases: leases}); err != nil {
 		return nil, nil, errors.Wrap(err, "cannot add the reader of Leases")
 	}
 	lock, err := resourcelock.NewFromKubeconfig(resourcelock.LeasesResourceLock, o.Namespace, dutiesName(o.Self),

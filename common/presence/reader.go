@@ -6,15 +6,28 @@ import (
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 	coordinationv1 "k8s.io/api/coordination/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 )
 
-// reader keeps a Board by a watch of the Leases. It starts the watch by itself, so that an operator which may
-// not read Leases does all else that it is there for.
+// reader keeps a Board by a watch of the Leases.
 type reader struct {
-	board *Board
-	cache cache.Cache
+	board  *Board
+	leases cache.Cache
+}
+
+// newLeases returns a cache of the Leases of all members. It is not that of the manager: every loop waits until
+// that is full, and an operator that cannot read Leases shall do all else that it is there for.
+func newLeases(mgr manager.Manager, namespace string) (cache.Cache, error) {
+	c, err := cache.New(mgr.GetConfig(), cache.Options{
+		HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(),
+		DefaultNamespaces:    map[string]cache.Config{namespace: {}},
+		DefaultLabelSelector: labels.SelectorFromSet(labels.Set{label: "true"}),
+		DefaultTransform:     cache.TransformStripManagedFields(),
+	})
+	return c, errors.Wrap(err, "cannot make the cache of Leases")
 }
 
 // NeedLeaderElection is false: who comes to lead then knows already who runs.
@@ -22,7 +35,7 @@ func (r *reader) NeedLeaderElection() bool { return false }
 
 // Start reads until ctx ends.
 func (r *reader) Start(ctx context.Context) error {
-	informer, err := r.cache.GetInformer(ctx, &coordinationv1.Lease{}, cache.BlockUntilSynced(false))
+	informer, err := r.leases.GetInformer(ctx, &coordinationv1.Lease{}, cache.BlockUntilSynced(false))
 	if err != nil {
 		return errors.Wrap(err, "cannot watch Leases")
 	}
@@ -45,12 +58,18 @@ func (r *reader) Start(ctx context.Context) error {
 	}); err != nil {
 		return errors.Wrap(err, "cannot watch Leases")
 	}
+	go r.look(ctx)
+	return errors.Wrap(r.leases.Start(ctx), "cannot watch Leases")
+}
+
+// look has the board look for Leases that have lapsed.
+func (r *reader) look(ctx context.Context) {
 	tick := time.NewTicker(max(r.board.timing.Duration/20, 10*time.Millisecond))
 	defer tick.Stop()
 	for {
 		select {
 		case <-ctx.Done():
-			return nil
+			return
 		case <-tick.C:
 			r.board.look()
 		}

@@ -104,7 +104,7 @@ func Reduce(m *metav1.PartialObjectMetadata) {
 		return !strings.HasPrefix(k, v1alpha1.MarkAnnotationPrefix) && k != v1alpha1.PartAnnotation
 	})
 	maps.DeleteFunc(m.Labels, func(k, _ string) bool {
-		return !strings.HasSuffix(k, v1alpha1.ManagedLabelSuffix)
+		return !strings.HasSuffix(k, v1alpha1.ManagedLabelSuffix) && k != v1alpha1.PartLabel
 	})
 	var own []metav1.ManagedFieldsEntry
 	for _, e := range m.ManagedFields {

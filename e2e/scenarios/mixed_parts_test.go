@@ -15,14 +15,31 @@ import (
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/part"
+	"github.com/direct-secrets/direct-secrets/common/target"
 	"github.com/direct-secrets/direct-secrets/e2e/stack"
 )
 
 // forged is what somebody puts into a part in place of what Vault said.
 func forged(value string) string { return strings.ReplaceAll(value, "from-vault", "from-evil!") }
 
-// forge returns a part as another one is, with values of somebody else.
+// forge returns a part as another one is, with values of somebody else, and a record that vouches for them.
 func forge(t *testing.T, kept *corev1.Secret, ns, name string) *corev1.Secret {
+	t.Helper()
+	s := alter(t, kept, ns, name)
+	seal(t, s, part.RecordOf(s).UID)
+	return s
+}
+
+// seal makes a record vouch for what a part holds, for the object of a uid.
+func seal(t *testing.T, s *corev1.Secret, uid types.UID) {
+	t.Helper()
+	rec := part.RecordOf(s)
+	rec.UID, rec.Reads.Hash = uid, target.HashInputs(uid, part.Content(s.Data))
+	must(t, rec.Put(s))
+}
+
+// alter returns a part as another one is, with values of somebody else.
+func alter(t *testing.T, kept *corev1.Secret, ns, name string) *corev1.Secret {
 	t.Helper()
 	s := kept.DeepCopy()
 	s.ObjectMeta = metav1.ObjectMeta{Namespace: ns, Name: name, Labels: kept.Labels, Annotations: kept.Annotations, OwnerReferences: kept.OwnerReferences}
@@ -104,9 +121,7 @@ func TestMixedForged(t *testing.T) {
 	must(t, shared.Admin.Create(t.Context(), instead))
 	es := m.create("es")
 	// It is that of the new object, as far as that can be forged.
-	rec, _ := part.Of(instead.Annotations)
-	rec.UID = es.UID
-	must(t, rec.Put(instead))
+	seal(t, instead, es.UID)
 	must(t, shared.Admin.Update(t.Context(), instead))
 	m.put("sign", 1)
 	m.create("sign", awsOnly)
@@ -232,19 +247,27 @@ func TestMixedEdited(t *testing.T) {
 func TestMixedEditedUnseen(t *testing.T) {
 	t.Parallel()
 	m := newMix(t, "mixed-edited-unseen")
-	for _, name := range []string{"often", "rarely", "sign"} {
+	names := []string{"often", "rarely", "replaced"}
+	for _, name := range append([]string{"sign"}, names...) {
 		m.put(name, 1)
 	}
 	m.create("often", often)
 	m.create("rarely")
+	m.create("replaced", often)
 	m.create("sign", awsOnly)
 	m.run(mixedModules...)
 	m.inStep("often", "often", 1, 1)
 	m.inStep("rarely", "rarely", 1, 1)
+	m.inStep("replaced", "replaced", 1, 1)
 	m.kill(stack.ProviderVault)
-	for _, name := range []string{"often", "rarely"} {
+	for _, name := range names {
 		kept := getSecret(t, m.ns, readsName(name))
-		must(t, shared.Admin.Update(t.Context(), forge(t, kept, m.ns, kept.Name)))
+		if name == "replaced" { // All is as it should be but that the status records another.
+			must(t, shared.Admin.Delete(t.Context(), kept.DeepCopy()))
+			must(t, shared.Admin.Create(t.Context(), forge(t, kept, m.ns, kept.Name)))
+		} else {
+			must(t, shared.Admin.Update(t.Context(), alter(t, kept, m.ns, kept.Name)))
+		}
 		m.putAWS(name, 2)
 	}
 	for n := range 10 { // Meanwhile the others work.
@@ -255,13 +278,14 @@ func TestMixedEditedUnseen(t *testing.T) {
 	m.kill(stack.ProviderAWS)
 	m.run(stack.ProviderAWS, stack.ProviderVault)
 	m.inStep("often", "often", 2, 1)
+	m.inStep("replaced", "replaced", 2, 1)
 	m.refresh("rarely")
 	m.inStep("rarely", "rarely", 2, 1)
 	m.put("rarely", 3)
 	m.refresh("rarely")
 	m.inStep("rarely", "rarely", 3, 3)
 	m.history.end(t, m.ns)
-	for _, name := range []string{"often", "rarely"} {
+	for _, name := range names {
 		m.whole(name)
 		m.genuine(name)
 	}
@@ -325,7 +349,9 @@ func TestMixedDropped(t *testing.T) {
 
 	for _, name := range []string{"spec", "spec-down"} {
 		before := m.object(name).Spec
-		m.change(name, func(es *v1alpha1.ExternalSecretSpec) { es.Data, es.Target.Template = before.Data, before.Target.Template })
+		m.change(name, func(es *v1alpha1.ExternalSecretSpec) {
+			es.Data, es.Target.Template = before.Data, before.Target.Template
+		})
 		m.inStep(name, name, 1, 1)
 	}
 }

@@ -41,9 +41,9 @@ type mover struct {
 	homes map[int64]home
 }
 
-// TestMoveKind moves 200 objects from one Kind to another and some of them back, while both modules run and
-// refresh them all the time. The first learns late of all that happens, and its remote values change, so that it has
-// every reason to write.
+// TestMoveKind moves 200 objects from one Kind to another and some of them back, while both modules run. The first
+// learns late of all that happens; it has other values and is asked for a refresh just before, so that it has every
+// reason to write.
 func TestMoveKind(t *testing.T) {
 	t.Parallel()
 	ns := namespace(t, moveNamespace)
@@ -115,7 +115,6 @@ func each(t *testing.T, all []*mover, do func(*mover) error) {
 
 func (o *mover) create(t *testing.T) error {
 	es := pair(moveNamespace, o.name, moveNamespace+"/"+o.name, moveNamespace+"/"+o.name)
-	es.Spec.RefreshInterval = "3s"
 	err := shared.Admin.Create(t.Context(), es)
 	o.uid, o.homes[es.Generation] = es.UID, atAWS
 	return err
@@ -128,13 +127,19 @@ func (o *mover) move(t *testing.T, to home) error {
 	if to == atVault {
 		es.Spec.Data[0].RemoteRef.Property, es.Spec.Data[1].RemoteRef.Property = "value", "value"
 	}
-	patch, err := json.Marshal(map[string]any{"spec": map[string]any{"storeRef": es.Spec.StoreRef, "data": es.Spec.Data}})
-	if err != nil {
-		return err
+	spec := map[string]any{"storeRef": es.Spec.StoreRef, "data": es.Spec.Data}
+	request := map[string]any{"annotations": map[string]string{v1alpha1.RefreshRequestAnnotation: fmt.Sprint(len(o.homes))}}
+	for _, change := range []map[string]any{{"metadata": request}, {"spec": spec}} {
+		patch, err := json.Marshal(change)
+		if err != nil {
+			return err
+		}
+		if err := shared.Admin.Patch(t.Context(), es, client.RawPatch(types.MergePatchType, patch)); err != nil {
+			return err
+		}
 	}
-	err = shared.Admin.Patch(t.Context(), es, client.RawPatch(types.MergePatchType, patch))
 	o.homes[es.Generation] = to
-	return err
+	return nil
 }
 
 // isAt reports whether a version holds what is read at a home.

@@ -155,7 +155,7 @@ func (p *pass) cachedPart() (*metav1.PartialObjectMetadata, part.Record, error) 
 // readsDue says why the stores are to be read for the part.
 func (p *pass) readsDue(m *metav1.PartialObjectMetadata, rec part.Record) policy.Why {
 	reads := part.Reads{}
-	if rec.Reads != nil && rec.UID == p.es.UID && m.DeletionTimestamp == nil && !p.obj.edited(m) {
+	if rec.Reads != nil && rec.UID == p.es.UID && m.DeletionTimestamp == nil && p.isOurs(m) && !p.obj.edited(m) {
 		reads = *rec.Reads
 	}
 	now := p.opts.Now()
@@ -188,6 +188,13 @@ func (p *pass) readsDue(m *metav1.PartialObjectMetadata, rec part.Record) policy
 		return policy.NotDue // It is written once, and so reading stops.
 	}
 	return policy.RefreshDue(in)
+}
+
+// isOurs reports whether this module has written a part: the status says so, or this process knows. Anybody who may
+// write Secrets can make one of its name.
+func (p *pass) isOurs(m metav1.Object) bool {
+	s := p.recorder().Of(p.es.Status.Parts)
+	return s != nil && s.UID == m.GetUID() || p.obj.wrote == m.GetUID()
 }
 
 // lacks reports whether something did not exist that the object is not in step without.
@@ -298,7 +305,7 @@ func (p *pass) keep(ctx context.Context, kept []part.Read, at time.Time) (*metav
 	if err != nil {
 		return nil, false, err
 	}
-	if p.fits(m) && !p.obj.edited(m) && rec.Reads != nil && rec.Reads.Same(reads) && at.Sub(rec.Reads.At) < policy.Heartbeat {
+	if p.fits(m) && p.isOurs(m) && !p.obj.edited(m) && rec.Reads != nil && rec.Reads.Same(reads) && at.Sub(rec.Reads.At) < policy.Heartbeat {
 		return m, false, nil
 	}
 	live, err := p.livePart(ctx)

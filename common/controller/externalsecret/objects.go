@@ -56,6 +56,8 @@ type object struct {
 	part     *metav1.PartialObjectMetadata
 	partAt   time.Time
 	partSeen string
+	// wrote is the uid of the part that this process wrote last.
+	wrote types.UID
 
 	// What this process wrote last, until the caches show it.
 	status     *v1alpha1.ExternalSecretStatus
@@ -279,7 +281,7 @@ func (o *object) latestPartLocked(cached *metav1.PartialObjectMetadata) *metav1.
 func (o *object) wrotePart(m *metav1.PartialObjectMetadata) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.part, o.partAt, o.partSeen = m, time.Now(), m.ResourceVersion
+	o.part, o.partAt, o.partSeen, o.wrote = m, time.Now(), m.ResourceVersion, m.UID
 }
 
 // lostPart is told that a part is gone.

@@ -53,8 +53,17 @@ func (p *pass) act(ctx context.Context) error {
 		p.again(lastBackoff)
 		return p.tell(ctx, nil, false)
 	case live.DeletionTimestamp != nil && rec.UID != p.user.GetUID():
+		// It is that of an object before this one. If a Secret holds its values still, that may be the one that
+		// this object is about to write, and so it cannot wait for its end.
+		used, err := p.inUse(ctx, rec)
+		if err != nil {
+			return err
+		}
+		if used {
+			return p.replace(ctx, live, rec)
+		}
 		p.soon()
-		return p.finish(ctx, live, rec) // It is that of an object before this one.
+		return p.finish(ctx, live, rec)
 	case live.DeletionTimestamp != nil:
 		return p.replace(ctx, live, rec)
 	}

@@ -169,7 +169,7 @@ func (p *pass) letGo(ctx context.Context, live *corev1.Secret) error {
 }
 
 // replace has a part made anew that somebody has deleted while its values are in use. Those are revoked as
-// if they had been replaced: when the new ones have arrived.
+// if they had been replaced: when the new ones have arrived, and no Secret of an object before this one holds them.
 func (p *pass) replace(ctx context.Context, live *corev1.Secret, rec part.Record) error {
 	if !p.bears(live) {
 		p.soon() // Somebody else's finalizer.
@@ -177,6 +177,11 @@ func (p *pass) replace(ctx context.Context, live *corev1.Secret, rec part.Record
 	}
 	for id := range maps.Clone(rec.Entries) {
 		rec.Retire(id)
+	}
+	if rec.UID != p.user.GetUID() {
+		for i := range rec.Retired {
+			rec.Retired[i].UID = rec.UID
+		}
 	}
 	p.obj.mu.Lock()
 	p.obj.carried = rec.Retired

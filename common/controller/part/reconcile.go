@@ -306,8 +306,16 @@ func (p *pass) owned(m metav1.Object) bool {
 	has := func(uid types.UID) bool {
 		return slices.ContainsFunc(m.GetOwnerReferences(), func(o metav1.OwnerReference) bool { return o.UID == uid })
 	}
-	uid, known := p.targetUID()
-	return has(p.user.GetUID()) && (!known || has(uid))
+	if !has(p.user.GetUID()) {
+		return false
+	}
+	if uid, known := p.targetUID(); known || p.user.target == "" {
+		return !known || has(uid)
+	}
+	// Another module writes it, and so this cache has none of it. The collector takes out one that is gone.
+	return slices.ContainsFunc(m.GetOwnerReferences(), func(o metav1.OwnerReference) bool {
+		return o.Kind == secretKind && o.Name == p.user.target
+	})
 }
 
 // targetUID returns the uid of the Secret that the object has made, as the cache shows it.

@@ -172,6 +172,12 @@ func (p *pass) revoke(ctx context.Context, t todo, d *draft) {
 		if i < 0 {
 			continue
 		}
+		if c.UID != "" && !expired(c.Expires, p.now) {
+			if used, err := p.inUse(ctx, part.Record{Name: p.req.Name, UID: c.UID}); err != nil || used {
+				p.again(holdInterval)
+				continue
+			}
+		}
 		if c.Release.IsZero() && !expired(c.Expires, p.now) {
 			linger, err := p.linger(ctx, c.Generator)
 			if err != nil {

@@ -24,7 +24,7 @@ import (
 
 // workers is the number of stores of a Kind that are validated at once. A check that hangs holds one until its
 // deadline; each costs memory, and there are as many for every Kind.
-const workers = 16
+const workers = 8
 
 // Options of the loop.
 type Options struct {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -192,7 +193,8 @@ func TestClusterExternalSecret(t *testing.T) {
 		e.wantValue(ns, "other")
 	}
 
-	// What is in the way goes.
+	// What is in the way goes, which is seen at once and not only by the next try.
+	freed := time.Now()
 	taken := externalSecret("db")
 	taken.Namespace = e.ns("taken")
 	if err := api.Delete(e.ctx, taken); err != nil {
@@ -200,6 +202,10 @@ func TestClusterExternalSecret(t *testing.T) {
 	}
 	if c := e.wantMade(parent, []string{"new", "one", "taken", "two"}, nil); c.Reason != v1alpha1.ReasonProvisioned || c.Status != metav1.ConditionTrue {
 		t.Errorf("Ready is %+v", c)
+	}
+
+	if took := time.Since(freed); took > 30*time.Second {
+		t.Errorf("that was seen after %s", took)
 	}
 
 	// Namespaces leave, by their labels and for good.

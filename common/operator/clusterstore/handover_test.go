@@ -3,6 +3,7 @@ package clusterstore_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -12,7 +13,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/crds"
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
@@ -92,7 +97,7 @@ func (s *shift) namespace(name string) {
 	s.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"team": "shop"}}})
 }
 
-// meddle changes the child in a namespace, and waits until it is put right.
+// meddle changes the child in a namespace.
 func (s *shift) meddle(namespace string) {
 	s.Helper()
 	es := &v1alpha1.ExternalSecret{}
@@ -106,7 +111,36 @@ func (s *shift) meddle(namespace string) {
 		}
 		return ""
 	})
-	s.wantChild(namespace)
+}
+
+// unheld has nobody hold the shared duties while f runs.
+func (s *shift) unheld(f func()) {
+	s.Helper()
+	lease := &unstructured.Unstructured{}
+	lease.SetGroupVersionKind(schema.GroupVersionKind{Group: "coordination.k8s.io", Version: "v1", Kind: "Lease"})
+	lease.SetNamespace(metav1.NamespaceDefault)
+	lease.SetName("shared-duties." + v1alpha1.Group)
+	hold := func(by string) {
+		body := fmt.Sprintf(`{"spec":{"holderIdentity":%q,"leaseDurationSeconds":600,"renewTime":%q}}`, by, time.Now().UTC().Format(metav1.RFC3339Micro))
+		if err := s.api.Patch(s.Context(), lease, client.RawPatch(types.MergePatchType, []byte(body))); err != nil {
+			s.Fatal(err)
+		}
+	}
+	hold("the test")
+	controlplane.Eventually(s, func() string {
+		families, err := metrics.Registry.Gather()
+		if err != nil {
+			return err.Error()
+		}
+		for _, family := range families {
+			if family.GetName() == "directsecrets_shared_duties" && family.GetMetric()[0].GetGauge().GetValue() != 0 {
+				return "a module still holds the duties"
+			}
+		}
+		return ""
+	})
+	f()
+	hold("")
 }
 
 // wantChild waits until the child in a namespace is as it is to be.
@@ -160,6 +194,20 @@ func (s *shift) wantWrites(since time.Time, want map[string]int) {
 	}
 }
 
+// wantUnread fails if a module read the child in one of these namespaces live since a time.
+func (s *shift) wantUnread(since time.Time, namespaces ...string) {
+	s.Helper()
+	events, err := s.cluster.ReadAuditLog(since)
+	if err != nil {
+		s.Fatal(err)
+	}
+	for _, e := range events {
+		if e.Verb == "get" && e.ObjectRef.Resource == "externalsecrets" && slices.Contains(namespaces, e.ObjectRef.Namespace) && e.UserAgent == "direct-secrets/generators" {
+			s.Errorf("%s read %s/%s", e.UserAgent, e.ObjectRef.Namespace, e.ObjectRef.Name)
+		}
+	}
+}
+
 // TestFanOutHandover has two modules share the duties of fan-out. One of them serves no store, and so keeps little of
 // the children in memory. Only who holds the duties writes; when it stops, the other goes on where it was, and
 // writes nothing that is in step.
@@ -194,22 +242,44 @@ func TestFanOutHandover(t *testing.T) {
 	}
 	secret("one")
 	s.meddle("one")
+	s.wantChild("one")
 	s.wantWrites(start, map[string]int{"generators create": 2, "generators update": 1})
+
+	// To look at a namespace again costs no read.
+	start = time.Now()
+	for _, ns := range []string{"one", "two"} {
+		label := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"looked-at":"again"}}}`))
+		if err := s.api.Patch(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}}, label); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.namespace("extra")
+	s.wantMade("extra", "one", "two")
+	s.wantWrites(start, map[string]int{"generators create": 1})
+	s.wantUnread(start, "one", "two")
 
 	stopGenerators()
 	start = time.Now()
 	s.namespace("three")
-	s.wantMade("one", "three", "two")
+	s.wantMade("extra", "one", "three", "two")
 	secret("three")
 	s.meddle("two")
+	s.wantChild("two")
 	s.wantWrites(start, map[string]int{"stores create": 1, "stores update": 1})
 
 	stopGenerators = s.module("generators", fakes.GeneratorKinds())
 	stopStores()
 	start = time.Now()
 	s.meddle("three")
+	s.wantChild("three")
 	s.namespace("four")
-	s.wantMade("four", "one", "three", "two")
+	s.wantMade("extra", "four", "one", "three", "two")
 	s.wantWrites(start, map[string]int{"generators create": 1, "generators update": 1})
+
+	// What happens while nobody holds the duties is seen by who takes them up.
+	start = time.Now()
+	s.unheld(func() { s.meddle("four") })
+	s.wantChild("four")
+	s.wantWrites(start, map[string]int{"generators update": 1})
 	stopGenerators()
 }

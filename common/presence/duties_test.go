@@ -1,0 +1,131 @@
+package presence
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	kerrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+
+	"github.com/direct-secrets/direct-secrets/common/controlplane"
+)
+
+// record is what a Lease says, in memory.
+type record struct {
+	mu sync.Mutex
+	is *resourcelock.LeaderElectionRecord
+}
+
+// lockOf is the lock of one process on a record.
+type lockOf struct {
+	*record
+	identity string
+}
+
+var errMoved = errors.New("somebody else has written it")
+
+func (l *lockOf) Get(context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.is == nil {
+		return nil, nil, kerrors.NewNotFound(schema.GroupResource{Resource: "leases"}, "shared-duties")
+	}
+	raw, err := json.Marshal(l.is)
+	out := *l.is
+	return &out, raw, err
+}
+
+func (l *lockOf) Create(_ context.Context, r resourcelock.LeaderElectionRecord) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.is != nil {
+		return errMoved
+	}
+	l.is = &r
+	return nil
+}
+
+func (l *lockOf) Update(_ context.Context, r resourcelock.LeaderElectionRecord) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.is.HolderIdentity != l.identity && r.HolderIdentity != l.identity {
+		return errMoved
+	}
+	l.is = &r
+	return nil
+}
+
+func (l *lockOf) RecordEvent(string) {}
+func (l *lockOf) Identity() string   { return l.identity }
+func (l *lockOf) Describe() string   { return l.identity }
+
+func (r *record) holder() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.is == nil {
+		return ""
+	}
+	return r.is.HolderIdentity
+}
+
+func TestDuties(t *testing.T) {
+	timing := Timing{Shared: 600 * time.Millisecond, SharedDeadline: 400 * time.Millisecond, SharedRetry: 50 * time.Millisecond}
+	lease := &record{}
+	type process struct {
+		*Duties
+		told chan struct{}
+		stop func()
+	}
+	start := func(name string) process {
+		p := process{Duties: &Duties{lock: &lockOf{lease, name}, timing: timing}, told: make(chan struct{}, 10)}
+		p.OnHeld(func() { p.told <- struct{}{} })
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- p.Start(ctx) }()
+		p.stop = sync.OnceFunc(func() {
+			cancel()
+			if err := <-ended; err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		})
+		t.Cleanup(p.stop)
+		return p
+	}
+	want := func(reason string, p process, held bool) {
+		t.Helper()
+		controlplane.Eventually(t, func() string {
+			if p.Held() != held {
+				return reason
+			}
+			return ""
+		})
+	}
+
+	first := start("first")
+	<-first.told
+	want("the first one holds the duties", first, true)
+	second := start("second")
+
+	first.stop()
+	if h := lease.holder(); h == "first" {
+		t.Error("who ends keeps the Lease")
+	}
+	want("who has ended holds nothing", first, false)
+	<-second.told
+	want("the next one holds the duties", second, true)
+
+	// Somebody takes the Lease, and renews it once.
+	now := metav1.Now()
+	lease.mu.Lock()
+	lease.is = &resourcelock.LeaderElectionRecord{HolderIdentity: "thief", LeaseDurationSeconds: 1, RenewTime: now, AcquireTime: now}
+	lease.mu.Unlock()
+	want("who has lost the Lease holds nothing", second, false)
+	<-second.told
+	want("it gets them back when the thief has gone", second, true)
+}
