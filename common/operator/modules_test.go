@@ -241,6 +241,19 @@ func TestContributionPolicies(t *testing.T) {
 			e.wantSynced(name)
 			e.wantBoth(name, "two", "two")
 		}},
+		"finished": {"What was made once stays as it is when the spec changes, as in one module.", func(es *v1alpha1.ExternalSecret) { es.Spec.RefreshPolicy = v1alpha1.RefreshCreatedOnce }, func(name string) {
+			before := e.secret(name).ResourceVersion
+			e.other.Put("unread", []byte("two"))
+			update(e.env, &v1alpha1.ExternalSecret{ObjectMeta: e.meta(name)}, func(es *v1alpha1.ExternalSecret) { es.Spec.Data[1].RemoteRef.Key = "unread" })
+			e.wantReady(name, v1alpha1.ReasonSecretSynced)
+			e.end(helps)
+			e.begin(helps)
+			e.settle()
+			e.wantReady(name, v1alpha1.ReasonSecretSynced)
+			if is := e.secret(name).ResourceVersion; is != before || e.other.ReadsOf("unread") > 0 {
+				t.Errorf("the Secret was written, or the other module has read %d times", e.other.ReadsOf("unread"))
+			}
+		}},
 		"corrected": {"A key that was wrong can be corrected, also in what is made once.", func(es *v1alpha1.ExternalSecret) {
 			es.Spec.RefreshPolicy = v1alpha1.RefreshCreatedOnce
 			es.Spec.Data[1].RemoteRef.Key = "wrong"

@@ -136,6 +136,8 @@ func NewRead(ref v1alpha1.StoreRef, r store.Read, a store.Answer) (Read, error) 
 		}
 	case a.Err != nil:
 		return Read{}, a.Err
+	case r.Search != store.Search{} && len(a.Found) == 0:
+		entry = NotFound // Nothing is to be found, but the answer is complete.
 	case entry == "" || len(entry) > maxEntry:
 		entry = Found
 	}

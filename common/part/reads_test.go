@@ -62,7 +62,7 @@ func TestKeptRead(t *testing.T) {
 			"The order of a provider means nothing.", store.Answer{Found: []store.Value{{Key: "b", Data: []byte("2")}, {Key: "a", Data: []byte("1"), Version: "v"}}}, Found,
 			&store.Answer{Found: []store.Value{{Key: "a", Data: []byte("1"), Version: "v"}, {Key: "b", Data: []byte("2")}}}, nil,
 		},
-		"Empty":    {"A search that finds nothing is an answer.", store.Answer{}, Found, nil, nil},
+		"Empty":    {"A secret may be empty.", store.Answer{}, Found, nil, nil},
 		"NotFound": {"What does not exist is one.", store.Answer{Err: store.NewError(store.NotFound, "no such secret")}, NotFound, nil, nil},
 		"Denied":   {"Any other error is none.", store.Answer{Err: store.NewError(store.Denied, "no")}, "", nil, store.NewError(store.Denied, "no")},
 	}

@@ -26,6 +26,8 @@ type Board struct {
 	own    string
 	timing Timing
 	now    func() time.Time
+	// started is when the Board was made.
+	started time.Time
 
 	mu   sync.Mutex
 	told []func()
@@ -47,11 +49,24 @@ type sighting struct {
 }
 
 func newBoard(self Member, t Timing, now func() time.Time) *Board {
-	return &Board{on: true, self: self, own: leaseName(self), timing: t, now: now, seen: map[string]*sighting{}}
+	return &Board{on: true, self: self, own: leaseName(self), timing: t, now: now, started: now(), seen: map[string]*sighting{}}
 }
 
 // On reports whether the operator tells of itself, and knows of others.
 func (b *Board) On() bool { return b.on }
+
+// Sees reports whether the Board knows who runs.
+func (b *Board) Sees() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.on && !b.sighted.IsZero()
+}
+
+// Settling reports whether the Board has yet to see who runs, shortly after the start. One that never sees, for want
+// of rights, does not settle for ever.
+func (b *Board) Settling() bool {
+	return b.on && !b.Sees() && b.now().Sub(b.started) < b.timing.Settle
+}
 
 // Self returns what this operator tells of itself.
 func (b *Board) Self() Member { return b.self }

@@ -449,7 +449,13 @@ func Required(es *v1alpha1.ExternalSecret, s Source) bool {
 		return !e.Optional && ref != nil && sourceAt(ref, e.RemoteRef) == s
 	}) || slices.ContainsFunc(es.Spec.DataFrom, func(e v1alpha1.DataFromEntry) bool {
 		ref := storeOfDataFrom(es, e)
-		return e.Extract != nil && ref != nil && sourceAt(ref, *e.Extract) == s
+		switch {
+		case ref == nil:
+			return false
+		case e.Find != nil:
+			return Source{Store: *ref, Read: store.Read{Search: searchOf(*e.Find)}} == s
+		}
+		return e.Extract != nil && sourceAt(ref, *e.Extract) == s
 	})
 }
 

@@ -151,9 +151,10 @@ func TestMixedForged(t *testing.T) {
 		if !strings.HasPrefix(e.UserAgent, "direct-secrets/") || e.ObjectRef.Name != kept.Name {
 			continue
 		}
-		if e.ObjectRef.Namespace == m.ns {
+		switch e.ObjectRef.Namespace {
+		case m.ns:
 			ours++
-		} else if e.ObjectRef.Namespace == other {
+		case other:
 			t.Errorf("%s: %s of a part in another namespace", e.User.Username, e.Verb)
 		}
 	}

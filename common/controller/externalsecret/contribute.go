@@ -121,7 +121,7 @@ func (p *pass) contribute(ctx context.Context) (reconcile.Result, error) {
 func (p *pass) sort(ctx context.Context) error {
 	p.foreign = map[v1alpha1.StoreRef]bool{}
 	for _, ref := range p.plan.Stores() {
-		own, err := p.reads(ctx, p.es, ref, !p.obj.contributes)
+		own, err := p.reads(ctx, p.es, ref, !p.obj.contributes.Load())
 		if err != nil {
 			return err
 		}
@@ -210,6 +210,9 @@ func (p *pass) lacks(reads part.Reads) bool {
 // hand keeps what was read in the part.
 func (p *pass) hand(ctx context.Context, values render.Values, at time.Time) (reconcile.Result, error) {
 	err := render.Failure(p.plan.Sources, values)
+	if store.ClassOf(err) == store.Denied && err != nil {
+		p.suspect()
+	}
 	var reads []part.Read
 	for _, s := range p.plan.Sources {
 		if err != nil {
@@ -230,9 +233,6 @@ func (p *pass) hand(ctx context.Context, values render.Values, at time.Time) (re
 		if !errors.As(err, &invalid) {
 			return p.failure(ctx, err)
 		}
-	}
-	if store.ClassOf(err) == store.Denied {
-		p.suspect()
 	}
 	p.obj.failing = true
 	return p.retry(ctx, readFailed(err), store.RetryAfter(err))

@@ -132,7 +132,7 @@ func Setup(mgr manager.Manager, live client.Client, pool *connection.Pool, watch
 	}
 	o.Board.OnChange(func() {
 		for _, key := range r.objects.shared() {
-			r.enqueue(key, queue.High)
+			r.enqueue(key, queue.Low)
 		}
 	})
 	if o.Credentials != nil {
@@ -346,7 +346,7 @@ func (r *Reconciler) release(ctx context.Context, k routing.Route, s types.Names
 		}
 		// What this operator has not looked at came from one of another class.
 		obj := r.objects.peek(client.ObjectKeyFromObject(es))
-		if obj == nil || obj.contributes || !meta.IsStatusConditionTrue(es.Status.Conditions, v1alpha1.ConditionReady) {
+		if obj == nil || obj.contributes.Load() || !meta.IsStatusConditionTrue(es.Status.Conditions, v1alpha1.ConditionReady) {
 			waiting = append(waiting, es)
 		}
 	}

@@ -46,7 +46,7 @@ type object struct {
 	// shared is true if several operators contribute to the object.
 	shared atomic.Bool
 	// contributes is true if another operator claims the object, and this one contributes to it.
-	contributes bool
+	contributes atomic.Bool
 	// failing is true while what is to be contributed could not be read or kept.
 	failing bool
 	// told is what the status was last made to say about the part.

@@ -23,6 +23,9 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/target"
 )
 
+// settling is when to look again while it is not known yet who runs.
+const settling = 500 * time.Millisecond
+
 // newborn is how long a module that runs has to contribute before something is said.
 const newborn = 30 * time.Second
 
@@ -159,20 +162,20 @@ func versionIn(rec part.Record, s render.Source) string {
 
 // wrong says why values are missing or could not be replaced; nil if nothing is wrong.
 func (p *pass) wrong(parts []recorded, missing []render.Source) *verdict {
-	for _, s := range p.plan.Sources {
-		if !p.handedIn(s) {
-			continue
-		}
-		for _, m := range p.opts.Board.Serving(&s.Store, p.es.Namespace) {
-			if self := p.opts.Board.Self(); presence.Skewed(self.Version, m.Version) {
-				p.handed.ready = false
-				v := stalled(v1alpha1.ReasonVersionSkew, fmt.Sprintf("%s is built with common %s and %s with common %s, and their minor versions may differ by one: upgrade the older module", self.Name, self.Version, m.Name, m.Version))
-				return &v
-			}
-		}
+	if p.opts.Board.Settling() {
+		// Who runs, and which version, is known in a moment.
+		p.handed.ready = false
+		p.handed.again(settling)
+		return nil
+	}
+	if v := p.skewed(parts); v != nil {
+		p.handed.ready = false
+		return v
 	}
 	for _, s := range p.es.Status.Parts {
 		if v := said(s); v != nil && p.heard(s) {
+			// What a store does not allow is not taken from what it allowed before.
+			p.handed.ready = p.handed.ready && v.reason != v1alpha1.ReasonForbidden
 			return v
 		}
 	}
@@ -182,16 +185,44 @@ func (p *pass) wrong(parts []recorded, missing []render.Source) *verdict {
 		}
 		if waited := time.Since(p.obj.since); waited < newborn {
 			p.handed.again(newborn - waited)
-		} else {
-			who := "the module that serves it"
-			if all := p.opts.Board.Serving(&s.Store, p.es.Namespace); len(all) > 0 {
-				who = all[0].Name
-			}
-			v := failed(v1alpha1.ReasonSecretSyncedError, fmt.Sprintf("%s: %s %q: %s has yet to contribute what this object wants of it", store.Unavailable, s.Store.Kind, s.Store.Name, who))
-			return &v
+			continue
 		}
+		who := "the module that serves it"
+		if all := p.opts.Board.Serving(&s.Store, p.es.Namespace); len(all) > 0 {
+			who = all[0].Name
+		}
+		v := failed(v1alpha1.ReasonSecretSyncedError, fmt.Sprintf("%s: %s %q: %s has yet to contribute what this object wants of it", store.Unavailable, s.Store.Kind, s.Store.Name, who))
+		return &v
 	}
 	return p.outdated(parts)
+}
+
+// skewed says that an operator that contributes, or would, is too old or too new; nil if none is.
+func (p *pass) skewed(parts []recorded) *verdict {
+	self := p.opts.Board.Self()
+	for _, s := range p.plan.Sources {
+		if !p.handedIn(s) {
+			continue
+		}
+		all := p.opts.Board.Serving(&s.Store, p.es.Namespace)
+		if r := p.holder(parts, s); r != nil {
+			all = nil
+			if m, runs := p.operatorOf(r.module); runs {
+				all = append(all, m)
+			}
+		}
+		if len(all) == 0 || slices.ContainsFunc(all, func(m presence.Member) bool { return !presence.Skewed(self.Version, m.Version) }) {
+			continue
+		}
+		v := stalled(v1alpha1.ReasonVersionSkew, fmt.Sprintf("%s is built with common %s and %s with common %s, and their minor versions may differ by one: upgrade the older module", self.Name, self.Version, all[0].Name, all[0].Version))
+		return &v
+	}
+	return nil
+}
+
+// operatorOf returns the operator that status.parts records under a name; false if it does not run.
+func (p *pass) operatorOf(name string) (presence.Member, bool) {
+	return p.opts.Board.Running(part.GroupOf(name), part.ClassOf(name), p.es.Namespace)
 }
 
 // absent says that nobody serves a source, for an object that waits since a time; nil if that is not known.
@@ -225,21 +256,31 @@ func (p *pass) foreignClass(s render.Source) (string, bool) {
 	return o.StoreSpec().Controller, true
 }
 
-// outdated says that what was read by a module that runs no more was to be read again; nil if nothing was.
+// outdated says that what an operator has contributed that runs no more was to be read again, or has expired; nil if
+// nothing was.
 func (p *pass) outdated(parts []recorded) *verdict {
 	for _, s := range p.plan.Sources {
-		if s.Generator || !p.handedIn(s) || len(p.opts.Board.Serving(&s.Store, p.es.Namespace)) > 0 {
-			continue
-		}
 		r := p.holder(parts, s)
-		if r == nil || r.rec.Reads == nil || r.rec.Reads.Next.IsZero() {
+		if !p.handedIn(s) || r == nil {
 			continue
 		}
-		if early := r.rec.Reads.Next.Sub(p.opts.Now()); early > 0 {
-			p.handed.again(early)
-		} else if v := p.absent(s, r.rec.Reads.Next); v != nil {
-			return v
+		due := r.rec.Entries[part.ID(s.Store)].Expires
+		if r.rec.Reads != nil {
+			due = r.rec.Reads.Next
 		}
+		if _, runs := p.operatorOf(r.module); runs || due.IsZero() || !p.opts.Board.On() {
+			continue
+		}
+		if early := due.Sub(p.opts.Now()); early > 0 {
+			p.handed.again(early)
+			continue
+		}
+		gone, wait := p.opts.Board.MissingClass(&s.Store, part.ClassOf(r.module), p.es.Namespace, due)
+		if gone {
+			v := stalled(v1alpha1.ReasonProviderNotRunning, presence.Hint(&s.Store))
+			return &v
+		}
+		p.handed.again(wait)
 	}
 	return nil
 }
@@ -256,20 +297,20 @@ func said(s v1alpha1.PartStatus) *verdict {
 	if s.Message == "" {
 		return nil
 	}
-	v := failed(s.Reason, s.Message)
+	v := failed(v1alpha1.ReasonSecretSyncedError, s.Message)
 	switch s.Reason {
-	case "":
-		v.reason = v1alpha1.ReasonSecretSyncedError
 	case v1alpha1.ReasonInvalidSpec, v1alpha1.ReasonForbidden:
-		v.stalled = true
+		v.reason, v.stalled = s.Reason, true
+	case v1alpha1.ReasonStoreNotFound, v1alpha1.ReasonStoreNotReady:
+		v.reason = s.Reason
 	}
 	return &v
 }
 
 // heard reports whether what an operator says of its part counts: who has gone says nothing any more.
 func (p *pass) heard(s v1alpha1.PartStatus) bool {
-	_, runs := p.opts.Board.Running(part.GroupOf(s.Module), part.ClassOf(s.Module), p.es.Namespace)
-	return runs || !p.opts.Board.On()
+	_, runs := p.operatorOf(s.Module)
+	return runs || !p.opts.Board.Sees()
 }
 
 // withParts adds the values that lie in parts to those of stores, by live reads. It is false if they are not what
@@ -370,7 +411,11 @@ func (p *pass) removePart(ctx context.Context, s v1alpha1.PartStatus) error {
 	if err := p.client.Get(ctx, client.ObjectKeyFromObject(p.es), es); err != nil || es.UID != p.es.UID || es.Generation != p.es.Generation {
 		return client.IgnoreNotFound(err) // The spec may name it again.
 	}
-	if rec, ok := part.Of(live.Annotations); ok && live.Type == part.Type && live.UID == s.UID && rec.Name == p.es.Name {
+	if rec, ok := part.Of(live.Annotations); ok && live.Type == part.Type && live.UID == s.UID && p.names(s, rec) {
+		if p.holds(es, rec) {
+			p.handed.again(settling << 2) // The status has yet to say that it holds others.
+			return nil
+		}
 		err := p.client.Delete(ctx, live, client.Preconditions{UID: &live.UID, ResourceVersion: &live.ResourceVersion})
 		if client.IgnoreNotFound(err) != nil {
 			return errors.Wrap(err, "cannot delete a part")
@@ -378,6 +423,21 @@ func (p *pass) removePart(ctx context.Context, s v1alpha1.PartStatus) error {
 	}
 	_, err = partstatus.Recorder{Client: p.client, Module: s.Module}.Tell(ctx, "ExternalSecret", p.es, p.es.Status.Parts, partstatus.Said{}, nil)
 	return err
+}
+
+// names reports whether a part of this object has the name that the module's has that the status records it for.
+func (p *pass) names(s v1alpha1.PartStatus, rec part.Record) bool {
+	group, class := part.GroupOf(s.Module), part.ClassOf(s.Module)
+	return rec.Kind == "ExternalSecret" && rec.Name == p.es.Name &&
+		(s.Name == part.ReadsName(p.es.Name, group, class) || s.Name == part.Name(rec.Kind, p.es.Name, group, class))
+}
+
+// holds reports whether the Secret of an object may hold generated values of a part.
+func (p *pass) holds(es *v1alpha1.ExternalSecret, rec part.Record) bool {
+	if len(rec.Entries) > 0 && es.Spec.Target.CreationPolicy == v1alpha1.CreateNone {
+		return true // Nothing is written, so a Secret that was written before keeps what it holds.
+	}
+	return slices.ContainsFunc(es.Status.Sources, func(s v1alpha1.SourceStatus) bool { return s.Version != "" && rec.Has(s.Version) })
 }
 
 // shown reports whether the status says a verdict already.

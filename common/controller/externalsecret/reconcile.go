@@ -28,12 +28,16 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/queue"
 	"github.com/direct-secrets/direct-secrets/common/render"
 	"github.com/direct-secrets/direct-secrets/common/scope"
+	"github.com/direct-secrets/direct-secrets/common/store"
 	"github.com/direct-secrets/direct-secrets/common/target"
 	"github.com/direct-secrets/direct-secrets/common/watch"
 )
 
 // holdInterval is how often an object that its store holds looks again.
 const holdInterval = 45 * time.Second
+
+// manyMisses is how often in a row parts may not be what the cache shows before it is said.
+const manyMisses = 6
 
 // Reconciler keeps the Secrets of the ExternalSecrets that this module claims.
 type Reconciler struct {
@@ -116,13 +120,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (res 
 		r.forget(req.NamespacedName)
 		return reconcile.Result{}, nil
 	}
-	if old := r.objects.peek(req.NamespacedName); old != nil && old.contributes != contributes {
+	if old := r.objects.peek(req.NamespacedName); old != nil && old.contributes.Load() != contributes {
 		r.forget(req.NamespacedName) // It was claimed by another operator, or is so now.
 	} else if old != nil && old.uid != es.UID {
 		r.watches.Remove(textOwner(req.NamespacedName)) // They are those of the object before it.
 	}
 	obj := r.objects.get(req.NamespacedName, es.UID)
-	obj.contributes = contributes
+	obj.contributes.Store(contributes)
 	var seen *v1alpha1.ExternalSecretStatus
 	if err := obj.whileLocked(func() error {
 		es = &v1alpha1.ExternalSecret{}
@@ -153,7 +157,7 @@ func (r *Reconciler) mine(ctx context.Context, es *v1alpha1.ExternalSecret) (boo
 }
 
 func (p *pass) run(ctx context.Context) (reconcile.Result, error) {
-	if p.obj.contributes {
+	if p.obj.contributes.Load() {
 		return p.contribute(ctx)
 	}
 	if p.es.Spec.Suspend {
@@ -213,7 +217,7 @@ func (p *pass) run(ctx context.Context) (reconcile.Result, error) {
 		p.next.NextRefreshTime, p.next.Binding = nil, &v1alpha1.Binding{Name: p.plan.Target}
 		return p.done(ctx, synced("the Secret is in step; it is immutable, and so the provider is not read"), 0)
 	}
-	if v := p.handed.problem; v != nil && !p.yields {
+	if v := p.handed.problem; v != nil && !p.yields && !p.complete() {
 		if !p.shown(*v) {
 			return p.done(ctx, *v, p.idle().RequeueAfter)
 		}
@@ -229,6 +233,13 @@ func (p *pass) run(ctx context.Context) (reconcile.Result, error) {
 		return reconcile.Result{}, err
 	}
 	return p.idle(), nil
+}
+
+// complete reports whether an object is in step for good: it was made once, and asks for nothing more.
+func (p *pass) complete() bool {
+	c := meta.FindStatusCondition(p.seen.Conditions, v1alpha1.ConditionReady)
+	return c != nil && c.Status == metav1.ConditionTrue && p.seen.RefreshTime != nil &&
+		p.es.Spec.RefreshPolicy != v1alpha1.RefreshOnChange && !policy.Periodic(p.es.Spec.RefreshPolicy, p.plan.Interval)
 }
 
 // outset is what comes before anything is decided: may the namespace use the stores, and what is the
@@ -403,10 +414,14 @@ func (p *pass) refresh(ctx context.Context) (reconcile.Result, error) {
 			return reconcile.Result{}, nil // Its answer enqueues the object.
 		}
 		p.obj.fetch = nil
-		if p.obj.contributes {
+		if p.obj.contributes.Load() {
 			return p.hand(ctx, p.within(values), f.at)
 		}
 		values, there, err := p.withParts(ctx, p.within(values))
+		if err == nil && !there && p.obj.misses >= manyMisses {
+			p.obj.misses = 0
+			return p.retry(ctx, failed(v1alpha1.ReasonSecretSyncedError, string(store.Unavailable)+": a part that status.parts records does not hold what it says; its module has yet to mend it"), 0)
+		}
 		if err != nil || !there {
 			return p.again(), err
 		}
@@ -638,7 +653,7 @@ func (p *pass) retry(ctx context.Context, v verdict, atLeast time.Duration) (rec
 // done writes a verdict on an object that awaits nobody, and comes back after wait; zero means that
 // only an event brings it back.
 func (p *pass) done(ctx context.Context, v verdict, wait time.Duration) (reconcile.Result, error) {
-	if p.obj.contributes {
+	if p.obj.contributes.Load() {
 		return p.say(ctx, v, wait)
 	}
 	p.unwatch(client.ObjectKeyFromObject(p.es))

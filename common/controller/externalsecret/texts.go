@@ -96,7 +96,7 @@ func (p *pass) metadata() string {
 		versions = append(versions, states[ref].version)
 	}
 	versions = append(versions, p.handed.versions...)
-	if p.obj.contributes {
+	if p.obj.contributes.Load() {
 		versions = append(versions, content(p.es)) // A part knows no generation.
 	}
 	return metadataHash(p.es, versions...)

@@ -180,7 +180,9 @@ func (p *pass) replace(ctx context.Context, live *corev1.Secret, rec part.Record
 	}
 	if rec.UID != p.user.GetUID() {
 		for i := range rec.Retired {
-			rec.Retired[i].UID = rec.UID
+			if rec.Retired[i].UID == "" {
+				rec.Retired[i].UID = rec.UID
+			}
 		}
 	}
 	p.obj.mu.Lock()

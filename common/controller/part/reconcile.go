@@ -312,7 +312,9 @@ func (p *pass) owned(m metav1.Object) bool {
 	if uid, known := p.targetUID(); known || p.user.target == "" {
 		return !known || has(uid)
 	}
-	// Another module writes it, and so this cache has none of it. The collector takes out one that is gone.
+	// Another module writes it, and so this cache has none of it. The collector takes out one that is gone; that it
+	// is there again comes as no event.
+	p.again(holdInterval)
 	return slices.ContainsFunc(m.GetOwnerReferences(), func(o metav1.OwnerReference) bool {
 		return o.Kind == secretKind && o.Name == p.user.target
 	})
