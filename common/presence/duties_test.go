@@ -18,14 +18,17 @@ import (
 
 // record is what a Lease says, in memory.
 type record struct {
-	mu sync.Mutex
-	is *resourcelock.LeaderElectionRecord
+	mu      sync.Mutex
+	is      *resourcelock.LeaderElectionRecord
+	version int
 }
 
 // lockOf is the lock of one process on a record.
 type lockOf struct {
 	*record
 	identity string
+	// seen is the version that this process knows.
+	seen int
 }
 
 var errMoved = errors.New("somebody else has written it")
@@ -36,6 +39,7 @@ func (l *lockOf) Get(context.Context) (*resourcelock.LeaderElectionRecord, []byt
 	if l.is == nil {
 		return nil, nil, kerrors.NewNotFound(schema.GroupResource{Resource: "leases"}, "shared-duties")
 	}
+	l.seen = l.version
 	raw, err := json.Marshal(l.is)
 	out := *l.is
 	return &out, raw, err
@@ -47,18 +51,23 @@ func (l *lockOf) Create(_ context.Context, r resourcelock.LeaderElectionRecord) 
 	if l.is != nil {
 		return errMoved
 	}
-	l.is = &r
+	l.put(r)
 	return nil
 }
 
 func (l *lockOf) Update(_ context.Context, r resourcelock.LeaderElectionRecord) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.is.HolderIdentity != l.identity && r.HolderIdentity != l.identity {
+	if l.seen != l.version {
 		return errMoved
 	}
-	l.is = &r
+	l.put(r)
 	return nil
+}
+
+func (l *lockOf) put(r resourcelock.LeaderElectionRecord) {
+	l.version++
+	l.is, l.seen = &r, l.version
 }
 
 func (l *lockOf) RecordEvent(string) {}
@@ -83,7 +92,7 @@ func TestDuties(t *testing.T) {
 		stop func()
 	}
 	start := func(name string) process {
-		p := process{Duties: &Duties{lock: &lockOf{lease, name}, timing: timing}, told: make(chan struct{}, 10)}
+		p := process{Duties: &Duties{lock: &lockOf{record: lease, identity: name}, timing: timing}, told: make(chan struct{}, 10)}
 		p.OnHeld(func() { p.told <- struct{}{} })
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
@@ -123,6 +132,7 @@ func TestDuties(t *testing.T) {
 	// Somebody takes the Lease, and renews it once.
 	now := metav1.Now()
 	lease.mu.Lock()
+	lease.version++
 	lease.is = &resourcelock.LeaderElectionRecord{HolderIdentity: "thief", LeaseDurationSeconds: 1, RenewTime: now, AcquireTime: now}
 	lease.mu.Unlock()
 	want("who has lost the Lease holds nothing", second, false)

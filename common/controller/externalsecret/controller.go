@@ -200,39 +200,40 @@ func (r *Reconciler) objectEvents() handler.EventHandler {
 		},
 		UpdateFunc: func(_ context.Context, e event.UpdateEvent, _ requests) {
 			was, ok := e.ObjectOld.(*v1alpha1.ExternalSecret)
-			es, ok2 := e.ObjectNew.(*v1alpha1.ExternalSecret)
-			if !ok || !ok2 {
-				return
+			is, ok2 := e.ObjectNew.(*v1alpha1.ExternalSecret)
+			if ok && ok2 {
+				r.updated(was, is)
 			}
-			key := client.ObjectKeyFromObject(es)
-			obj := r.objects.peek(key)
-			if obj != nil {
-				obj.sawStatus(es.ResourceVersion)
-			}
-			if was.Generation != es.Generation || was.UID != es.UID {
-				r.enqueueAwaiting(es.Namespace)
-			}
-			mine := r.routes.concerns(es)
-			if !mine && !r.routes.concerns(was) {
-				return
-			}
-			if mine && !slices.Equal(was.Status.Parts, es.Status.Parts) {
-				if obj != nil && r.routes.claims(es) {
-					obj.hold(time.Time{})
-				}
-				r.enqueue(key, queue.High)
-				return
-			}
-			if mine && was.Generation == es.Generation && was.UID == es.UID && metadataHash(was) == metadataHash(es) &&
-				was.Annotations[v1alpha1.RefreshRequestAnnotation] == es.Annotations[v1alpha1.RefreshRequestAnnotation] {
-				return // Only the status moved.
-			}
-			r.enqueue(key, queue.High)
 		},
 		DeleteFunc: func(_ context.Context, e event.DeleteEvent, _ requests) {
 			r.enqueue(client.ObjectKeyFromObject(e.Object), queue.High)
 			r.enqueueAwaiting(e.Object.GetNamespace())
 		},
+	}
+}
+
+// updated brings an object back that has changed, unless only its status moved.
+func (r *Reconciler) updated(was, es *v1alpha1.ExternalSecret) {
+	key := client.ObjectKeyFromObject(es)
+	obj := r.objects.peek(key)
+	if obj != nil {
+		obj.sawStatus(es.ResourceVersion)
+	}
+	other := was.Generation != es.Generation || was.UID != es.UID
+	if other {
+		r.enqueueAwaiting(es.Namespace)
+	}
+	mine := r.routes.concerns(es)
+	switch {
+	case !mine && !r.routes.concerns(was):
+	case mine && !slices.Equal(was.Status.Parts, es.Status.Parts):
+		if obj != nil && r.routes.claims(es) {
+			obj.hold(time.Time{})
+		}
+		r.enqueue(key, queue.High)
+	case !mine, other, metadataHash(was) != metadataHash(es),
+		was.Annotations[v1alpha1.RefreshRequestAnnotation] != es.Annotations[v1alpha1.RefreshRequestAnnotation]:
+		r.enqueue(key, queue.High)
 	}
 }
 

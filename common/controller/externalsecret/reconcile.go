@@ -211,6 +211,11 @@ func (p *pass) run(ctx context.Context) (reconcile.Result, error) {
 	if err := p.leave(ctx); err != nil {
 		return p.failure(ctx, err)
 	}
+	return p.rest(ctx)
+}
+
+// rest is for an object for which nothing is to be read or written but its status.
+func (p *pass) rest(ctx context.Context) (reconcile.Result, error) {
 	if p.why != policy.NotDue {
 		// It is immutable, so reading has stopped.
 		p.next.ObservedMetadataHash, p.next.ObservedRefreshRequest = p.metadata(), p.es.Annotations[v1alpha1.RefreshRequestAnnotation]
@@ -414,18 +419,7 @@ func (p *pass) refresh(ctx context.Context) (reconcile.Result, error) {
 			return reconcile.Result{}, nil // Its answer enqueues the object.
 		}
 		p.obj.fetch = nil
-		if p.obj.contributes.Load() {
-			return p.hand(ctx, p.within(values), f.at)
-		}
-		values, there, err := p.withParts(ctx, p.within(values))
-		if err == nil && !there && p.obj.misses >= manyMisses {
-			p.obj.misses = 0
-			return p.retry(ctx, failed(v1alpha1.ReasonSecretSyncedError, string(store.Unavailable)+": a part that status.parts records does not hold what it says; its module has yet to mend it"), 0)
-		}
-		if err != nil || !there {
-			return p.again(), err
-		}
-		return p.answered(ctx, values, f.at)
+		return p.arrived(ctx, p.within(values), f.at)
 	}
 	if wait > 0 {
 		return later(wait), nil
@@ -442,15 +436,7 @@ func (p *pass) refresh(ctx context.Context) (reconcile.Result, error) {
 	case loaders == nil:
 		return soon(), nil // An operator of another class serves it by now.
 	case !p.handed.ready:
-		// The part brings the object back, and what the status says of it.
-		wait := policy.Jitter(holdInterval, p.opts.Random())
-		if p.handed.wait > 0 {
-			wait = min(wait, p.handed.wait)
-		}
-		if v := p.handed.problem; v != nil {
-			return p.done(ctx, *v, wait)
-		}
-		return later(wait), nil
+		return p.awaitParts(ctx)
 	}
 
 	key := client.ObjectKeyFromObject(p.es)
@@ -468,6 +454,34 @@ func (p *pass) refresh(ctx context.Context) (reconcile.Result, error) {
 	p.obj.fetch = f
 	f.start(done)
 	return reconcile.Result{}, nil
+}
+
+// awaitParts waits for what other operators contribute. A part brings the object back, and what the status says of it.
+func (p *pass) awaitParts(ctx context.Context) (reconcile.Result, error) {
+	wait := policy.Jitter(holdInterval, p.opts.Random())
+	if p.handed.wait > 0 {
+		wait = min(wait, p.handed.wait)
+	}
+	if v := p.handed.problem; v != nil {
+		return p.done(ctx, *v, wait)
+	}
+	return later(wait), nil
+}
+
+// arrived goes on with what the stores have answered, and with what lies in parts.
+func (p *pass) arrived(ctx context.Context, values render.Values, at time.Time) (reconcile.Result, error) {
+	if p.obj.contributes.Load() {
+		return p.hand(ctx, values, at)
+	}
+	values, there, err := p.withParts(ctx, values)
+	switch {
+	case err == nil && there:
+		return p.answered(ctx, values, at)
+	case err == nil && p.obj.misses >= manyMisses:
+		p.obj.misses = 0
+		return p.retry(ctx, failed(v1alpha1.ReasonSecretSyncedError, string(store.Unavailable)+": a part that status.parts records does not hold what it says; its module has yet to mend it"), 0)
+	}
+	return p.again(), err
 }
 
 // unread is what comes of a source of templates that cannot be read.

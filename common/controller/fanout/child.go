@@ -14,10 +14,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	kerrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/controller/routing"
 	"github.com/direct-secrets/direct-secrets/common/policy"
 )
 
@@ -35,7 +38,7 @@ type outcome struct {
 // provision brings one child in step. Another's object of that name is left alone.
 func (r *reconciler) provision(ctx context.Context, parent client.Object, want Want, namespace string, fight policy.Fight) (outcome, error) {
 	key := types.NamespacedName{Namespace: namespace, Name: want.Name}
-	wanted, err := wanted(want)
+	wanted, err := digestOf(want)
 	if err != nil {
 		return outcome{}, err
 	}
@@ -57,11 +60,14 @@ func (r *reconciler) provision(ctx context.Context, parent client.Object, want W
 			return r.written(parent, child, wanted, err)
 		}
 	}
-	child = r.kind.Child()
-	if err := r.client.Get(ctx, key, child); err != nil {
+	full := unstructuredOf(r.kind.ChildKind)
+	if err := r.client.Get(ctx, key, full); err != nil {
 		if kerrors.IsNotFound(err) { // It went just now.
 			err = kerrors.NewConflict(v1alpha1.GroupVersion.WithResource(r.kind.ChildKind).GroupResource(), want.Name, err)
 		}
+		return outcome{}, err
+	}
+	if child, err = r.typed(full); err != nil {
 		return outcome{}, err
 	}
 	switch {
@@ -72,37 +78,48 @@ func (r *reconciler) provision(ctx context.Context, parent client.Object, want W
 	case child.GetDeletionTimestamp() != nil:
 		return outcome{refused: fmt.Sprintf("%s %q is being deleted", r.kind.ChildKind, want.Name)}, nil
 	}
-	if err := r.shape(child, want); err != nil {
+	if want.Raw, err = r.live(ctx, parent); err != nil {
 		return outcome{}, err
 	}
-	return r.written(parent, child, wanted, r.client.Update(ctx, child))
+	if wanted, err = digestOf(want); err != nil { // Another CRD may show more of the same parent.
+		return outcome{}, err
+	}
+	if err := shape(full, want); err != nil {
+		return outcome{}, err
+	}
+	return r.written(parent, full, wanted, r.client.Update(ctx, full))
 }
 
-// written is what came of a write, after which child is as the API server has it.
-func (r *reconciler) written(parent, child client.Object, wanted string, err error) (outcome, error) {
-	o := outcome{written: err == nil}
+// written is what came of a write, after which full is as the API server has it.
+func (r *reconciler) written(parent client.Object, full *unstructured.Unstructured, wanted string, err error) (outcome, error) {
+	if err != nil {
+		return outcome{}, err
+	}
+	o := outcome{written: true}
+	child, err := r.typed(full)
 	if err == nil && !r.inStep(parent, child, wanted) {
 		o.refused = "the object is changed as it is written, by a webhook or an admission policy; exempt it"
 	}
 	return o, err
 }
 
-func (r *reconciler) create(ctx context.Context, parent client.Object, want Want, key types.NamespacedName) (client.Object, error) {
-	child := r.kind.Child()
+func (r *reconciler) create(ctx context.Context, parent client.Object, want Want, key types.NamespacedName) (*unstructured.Unstructured, error) {
+	child := unstructuredOf(r.kind.ChildKind)
 	child.SetNamespace(key.Namespace)
 	child.SetName(key.Name)
 	ref := r.owner
 	ref.Name, ref.UID = parent.GetName(), parent.GetUID()
 	child.SetOwnerReferences([]metav1.OwnerReference{ref})
-	if err := r.shape(child, want); err != nil {
+	if err := shape(child, want); err != nil {
 		return nil, err
 	}
 	return child, r.client.Create(ctx, child)
 }
 
 // withdraw removes the children in a namespace that are not wanted any more; those by another name than now only
-// after the new one is there. What this object did not make is left.
-func (r *reconciler) withdraw(ctx context.Context, parent client.Object, want Want, namespace string, admitted bool) error {
+// after the new one is there. What this object did not make is left. With a child its Secret may go for good, so none
+// goes for what only the cache says: it may not have the labels of the namespace yet that the parent is about.
+func (r *reconciler) withdraw(ctx context.Context, parent client.Object, want Want, chosen choice, namespace string, admitted bool) error {
 	children, err := r.children(ctx, parent, client.InNamespace(namespace))
 	if err != nil {
 		return err
@@ -114,12 +131,32 @@ func (r *reconciler) withdraw(ctx context.Context, parent client.Object, want Wa
 		child := r.kind.Child()
 		err := r.client.Get(ctx, client.ObjectKeyFromObject(c), child)
 		if err == nil && r.owns(parent, child) {
+			if err := r.unwanted(ctx, parent, chosen, namespace, admitted); err != nil {
+				return err
+			}
 			uid, version := child.GetUID(), child.GetResourceVersion()
 			err = r.client.Delete(ctx, child, client.Preconditions{UID: &uid, ResourceVersion: &version})
 		}
 		if client.IgnoreNotFound(err) != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// unwanted returns an error if the API server knows better than the cache what a parent wants, or which labels a
+// namespace has.
+func (r *reconciler) unwanted(ctx context.Context, parent client.Object, chosen choice, namespace string, admitted bool) error {
+	if _, err := r.live(ctx, parent); err != nil || admitted {
+		return err
+	}
+	ns := routing.NamespaceMetadata()
+	err := r.client.Get(ctx, types.NamespacedName{Name: namespace}, ns)
+	if client.IgnoreNotFound(err) != nil {
+		return errors.Wrap(err, "cannot read the namespace")
+	}
+	if err != nil || chosen.admits(ns) {
+		return behind(corev1.Resource("namespaces"), namespace)
 	}
 	return nil
 }
@@ -135,19 +172,19 @@ func (r *reconciler) inStep(parent, child client.Object, wanted string) bool {
 
 // shape gives a child the spec, labels and annotations that are wanted, and takes away those that once were. Other
 // labels and annotations stay.
-func (r *reconciler) shape(child client.Object, want Want) error {
-	note, err := noteOf(want.Metadata)
+func shape(child *unstructured.Unstructured, want Want) error {
+	note, err := noteOf(want)
 	if err != nil {
 		return err
 	}
 	had := noted(child)
-	want.Shape(child)
-	child.SetLabels(replace(child.GetLabels(), had.Labels, want.Metadata.Labels))
-	annotations := replace(child.GetAnnotations(), append(had.Annotations, v1alpha1.FanOutAnnotation), want.Metadata.Annotations)
-	if note != "" {
-		annotations = replace(annotations, nil, map[string]string{v1alpha1.FanOutAnnotation: note})
+	if child.Object == nil {
+		child.Object = map[string]any{}
 	}
-	child.SetAnnotations(annotations)
+	child.Object["spec"] = runtime.DeepCopyJSON(want.Raw)
+	child.SetLabels(replace(child.GetLabels(), had.Labels, want.Metadata.Labels))
+	annotations := replace(child.GetAnnotations(), had.Annotations, want.Metadata.Annotations)
+	child.SetAnnotations(replace(annotations, nil, map[string]string{v1alpha1.FanOutAnnotation: note}))
 	return nil
 }
 
@@ -164,18 +201,24 @@ func replace(in map[string]string, without []string, with map[string]string) map
 	return out
 }
 
-// given names the labels and annotations that a child was given.
+// given names the labels and annotations that a child was given, and the digest of the spec.
 type given struct {
+	// Spec is the digest of all fields: who does not know one of them still sees when it changes in the parent.
+	Spec        string   `json:"spec,omitempty"`
 	Labels      []string `json:"labels,omitempty"`
 	Annotations []string `json:"annotations,omitempty"`
 }
 
-// noteOf returns what the annotation of a child says of labels and annotations; empty where there are none.
-func noteOf(m v1alpha1.TemplateMetadata) (string, error) {
-	if len(m.Labels)+len(m.Annotations) == 0 {
-		return "", nil
+// noteOf returns what the annotation of a child says.
+func noteOf(want Want) (string, error) {
+	spec, err := content{Spec: want.Raw}.digest()
+	if err != nil {
+		return "", err
 	}
-	raw, err := json.Marshal(given{Labels: slices.Sorted(maps.Keys(m.Labels)), Annotations: slices.Sorted(maps.Keys(m.Annotations))})
+	m := want.Metadata
+	raw, err := json.Marshal(given{
+		Spec: spec, Labels: slices.Sorted(maps.Keys(m.Labels)), Annotations: slices.Sorted(maps.Keys(m.Annotations)),
+	})
 	return string(raw), errors.Wrap(err, "cannot encode the names of labels and annotations")
 }
 
@@ -209,9 +252,9 @@ func (c content) digest() (string, error) {
 	return hex.EncodeToString(sum[:16]), nil
 }
 
-// wanted returns the digest of a child as a parent wants it.
-func wanted(want Want) (string, error) {
-	note, err := noteOf(want.Metadata)
+// digestOf returns the digest of a child as a parent wants it.
+func digestOf(want Want) (string, error) {
+	note, err := noteOf(want)
 	if err != nil {
 		return "", err
 	}

@@ -1,11 +1,12 @@
 package fanout
 
 import (
-	"encoding/json"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 )
@@ -24,7 +25,36 @@ func wish(change ...func(*v1alpha1.ClusterExternalSecretSpec)) Want {
 	for _, f := range change {
 		f(&p.Spec)
 	}
-	return ExternalSecrets().Want(p)
+	want := ExternalSecrets().Want(p)
+	var err error
+	if want.Raw, err = runtime.DefaultUnstructuredConverter.ToUnstructured(want.Spec); err != nil {
+		panic(err) // It is made here.
+	}
+	return want
+}
+
+// shaped is a child after it was given what a parent wants.
+func shaped(t *testing.T, es *v1alpha1.ExternalSecret, want Want) *v1alpha1.ExternalSecret {
+	t.Helper()
+	object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(es)
+	if err != nil {
+		t.Fatal(err)
+	}
+	full := &unstructured.Unstructured{Object: object}
+	if err := shape(full, want); err != nil {
+		t.Fatal(err)
+	}
+	child, err := (&reconciler{kind: ExternalSecrets()}).typed(full)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return child.(*v1alpha1.ExternalSecret)
+}
+
+// later gives a wish a field that only a later version knows.
+func later(want Want, value string) Want {
+	want.Raw["later"] = value
+	return want
 }
 
 // made is a child as the API server gives it back, with what others put on it.
@@ -38,18 +68,7 @@ func made(t *testing.T, want Want, change ...func(*v1alpha1.ExternalSecret)) *v1
 			{APIVersion: v1alpha1.GroupVersion.String(), Kind: "ClusterExternalSecret", Name: "db", UID: "parent", Controller: &yes},
 		},
 	}}
-	r := &reconciler{kind: ExternalSecrets()}
-	if err := r.shape(es, want); err != nil {
-		t.Fatal(err)
-	}
-	raw, err := json.Marshal(es)
-	if err != nil {
-		t.Fatal(err)
-	}
-	es = &v1alpha1.ExternalSecret{}
-	if err := json.Unmarshal(raw, es); err != nil {
-		t.Fatal(err)
-	}
+	es = shaped(t, es, want)
 	for _, f := range change {
 		f(es)
 	}
@@ -71,6 +90,15 @@ func TestDigest(t *testing.T) {
 			wish(func(s *v1alpha1.ClusterExternalSecretSpec) {
 				s.ExternalSecretSpec.DataFrom = []v1alpha1.DataFromEntry{}
 			}), made(t, wish()), true,
+		},
+		"Later": {
+			"A field that this version does not know counts.", later(wish(), "1"), made(t, wish()), false,
+		},
+		"LaterSame": {
+			"It may be the same.", later(wish(), "1"), made(t, later(wish(), "1")), true,
+		},
+		"LaterOther": {
+			"Or have changed.", later(wish(), "2"), made(t, later(wish(), "1")), false,
 		},
 		"Foreign": {
 			"What others put on it does not count.", wish(),
@@ -109,7 +137,7 @@ func TestDigest(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			d, err := wanted(tc.want)
+			d, err := digestOf(tc.want)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -169,7 +197,7 @@ func TestReduce(t *testing.T) {
 
 func mustDigest(t *testing.T, want Want) string {
 	t.Helper()
-	d, err := wanted(want)
+	d, err := digestOf(want)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -179,7 +207,18 @@ func mustDigest(t *testing.T, want Want) string {
 // TestShape puts children right, from whatever they had become.
 func TestShape(t *testing.T) {
 	type metadata struct{ Labels, Annotations map[string]string }
-	const note = `{"labels":["team","tier"],"annotations":["owner"]}`
+	fewer := func(s *v1alpha1.ClusterExternalSecretSpec) {
+		s.ExternalSecretMetadata = v1alpha1.TemplateMetadata{Labels: map[string]string{"tier": "2"}}
+	}
+	bare := func(s *v1alpha1.ClusterExternalSecretSpec) { s.ExternalSecretMetadata = v1alpha1.TemplateMetadata{} }
+	note := func(names string) string {
+		d, err := content{Spec: wish().Raw}.digest()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return `{"spec":"` + d + `"` + names + `}`
+	}
+	all := note(`,"labels":["team","tier"],"annotations":["owner"]`)
 	cases := map[string]struct {
 		reason string
 		has    *v1alpha1.ExternalSecret
@@ -188,44 +227,38 @@ func TestShape(t *testing.T) {
 	}{
 		"New": {
 			"A new child gets what is given, and a note of that.", &v1alpha1.ExternalSecret{}, wish(),
-			metadata{map[string]string{"team": "shop", "tier": "1"}, map[string]string{"owner": "me", v1alpha1.FanOutAnnotation: note}},
+			metadata{map[string]string{"team": "shop", "tier": "1"}, map[string]string{"owner": "me", v1alpha1.FanOutAnnotation: all}},
 		},
 		"Foreign": {
 			"What others put on it stays.", made(t, wish(), func(es *v1alpha1.ExternalSecret) { es.Labels["team"] = "bank" }), wish(),
-			metadata{map[string]string{"theirs": "1", "team": "shop", "tier": "1"}, map[string]string{"theirs": "1", "owner": "me", v1alpha1.FanOutAnnotation: note}},
+			metadata{map[string]string{"theirs": "1", "team": "shop", "tier": "1"}, map[string]string{"theirs": "1", "owner": "me", v1alpha1.FanOutAnnotation: all}},
 		},
 		"Less": {
 			"What is not wanted any more goes.", made(t, wish()),
-			wish(func(s *v1alpha1.ClusterExternalSecretSpec) {
-				s.ExternalSecretMetadata = v1alpha1.TemplateMetadata{Labels: map[string]string{"tier": "2"}}
-			}),
-			metadata{map[string]string{"theirs": "1", "tier": "2"}, map[string]string{"theirs": "1", v1alpha1.FanOutAnnotation: `{"labels":["tier"]}`}},
+			wish(fewer),
+			metadata{map[string]string{"theirs": "1", "tier": "2"}, map[string]string{"theirs": "1", v1alpha1.FanOutAnnotation: note(`,"labels":["tier"]`)}},
 		},
 		"Nothing": {
-			"And so does the note with the last of it.", made(t, wish()),
-			wish(func(s *v1alpha1.ClusterExternalSecretSpec) { s.ExternalSecretMetadata = v1alpha1.TemplateMetadata{} }),
-			metadata{map[string]string{"theirs": "1"}, map[string]string{"theirs": "1"}},
+			"And with the last of it the names in the note.", made(t, wish()), wish(bare),
+			metadata{map[string]string{"theirs": "1"}, map[string]string{"theirs": "1", v1alpha1.FanOutAnnotation: note("")}},
 		},
 		"Forged": {
 			"A note that somebody damaged takes nothing away.",
 			made(t, wish(), func(es *v1alpha1.ExternalSecret) { es.Annotations[v1alpha1.FanOutAnnotation] = `["theirs"]` }), wish(),
-			metadata{map[string]string{"theirs": "1", "team": "shop", "tier": "1"}, map[string]string{"theirs": "1", "owner": "me", v1alpha1.FanOutAnnotation: note}},
+			metadata{map[string]string{"theirs": "1", "team": "shop", "tier": "1"}, map[string]string{"theirs": "1", "owner": "me", v1alpha1.FanOutAnnotation: all}},
 		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			r := &reconciler{kind: ExternalSecrets()}
 			tc.has.Spec.Suspend = true
-			if err := r.shape(tc.has, tc.wish); err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(tc.want, metadata{tc.has.Labels, tc.has.Annotations}); diff != "" {
+			is := shaped(t, tc.has, tc.wish)
+			if diff := cmp.Diff(tc.want, metadata{is.Labels, is.Annotations}); diff != "" {
 				t.Errorf("\n%s\nshape(): -want, +got:\n%s", tc.reason, diff)
 			}
-			if diff := cmp.Diff(tc.wish.Spec, r.kind.Spec(tc.has)); diff != "" {
+			if diff := cmp.Diff(tc.wish.Spec, any(&is.Spec)); diff != "" {
 				t.Errorf("\n%s\nspec: -want, +got:\n%s", tc.reason, diff)
 			}
-			if digest(tc.has, r.kind.Spec(tc.has)) != mustDigest(t, tc.wish) {
+			if digest(is, &is.Spec) != mustDigest(t, tc.wish) {
 				t.Error("what was put right is not in step")
 			}
 		})

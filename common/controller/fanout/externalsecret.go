@@ -18,15 +18,13 @@ func ExternalSecrets() Kind {
 		Children:   func() client.ObjectList { return &v1alpha1.ExternalSecretList{} },
 		ParentKind: clusterExternalSecret,
 		ChildKind:  "ExternalSecret",
+		SpecField:  "externalSecretSpec",
 		Spec:       func(child client.Object) any { return &child.(*v1alpha1.ExternalSecret).Spec },
 		Want: func(o client.Object) Want {
 			p := o.(*v1alpha1.ClusterExternalSecret)
 			return Want{
 				Name: p.Spec.ExternalSecretName, Metadata: p.Spec.ExternalSecretMetadata, MetadataField: "externalSecretMetadata",
 				Where: p.Spec.NamespaceChoice, Spec: &p.Spec.ExternalSecretSpec,
-				Shape: func(child client.Object) {
-					child.(*v1alpha1.ExternalSecret).Spec = *p.Spec.ExternalSecretSpec.DeepCopy()
-				},
 				Status: &p.Status,
 			}
 		},

@@ -46,6 +46,8 @@ type Kind struct {
 	Children func() client.ObjectList
 	// ParentKind and ChildKind are the names of the Kinds.
 	ParentKind, ChildKind string
+	// SpecField is the field of a parent's spec that holds the spec of each child.
+	SpecField string
 	// Spec returns a pointer to the spec of a child.
 	Spec func(child client.Object) any
 	// Want returns what a parent wants.
@@ -63,8 +65,8 @@ type Want struct {
 	Where         v1alpha1.NamespaceChoice
 	// Spec points to that of each child.
 	Spec any
-	// Shape gives a child its spec.
-	Shape func(child client.Object)
+	// Raw is Spec as the API server has it, with the fields that this version does not know. It must not be changed.
+	Raw map[string]any
 	// Status of the parent.
 	Status *v1alpha1.FanOutStatus
 }
@@ -92,6 +94,7 @@ type reconciler struct {
 	owner  metav1.OwnerReference
 	duties Duties
 	board  board
+	raws   raws
 	now    func() time.Time
 	add    func(t task, priority int, after time.Duration)
 }

@@ -16,13 +16,13 @@ func PushSecrets() Kind {
 		Children:   func() client.ObjectList { return &v1alpha1.PushSecretList{} },
 		ParentKind: "ClusterPushSecret",
 		ChildKind:  "PushSecret",
+		SpecField:  "pushSecretSpec",
 		Spec:       func(child client.Object) any { return &child.(*v1alpha1.PushSecret).Spec },
 		Want: func(o client.Object) Want {
 			p := o.(*v1alpha1.ClusterPushSecret)
 			return Want{
 				Name: p.Spec.PushSecretName, Metadata: p.Spec.PushSecretMetadata, MetadataField: "pushSecretMetadata",
 				Where: p.Spec.NamespaceChoice, Spec: &p.Spec.PushSecretSpec,
-				Shape:  func(child client.Object) { child.(*v1alpha1.PushSecret).Spec = *p.Spec.PushSecretSpec.DeepCopy() },
 				Status: &p.Status,
 			}
 		},

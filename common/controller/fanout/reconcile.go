@@ -47,6 +47,7 @@ func (r *reconciler) Reconcile(ctx context.Context, t task) (reconcile.Result, e
 	switch {
 	case kerrors.IsNotFound(err) || err == nil && parent.GetDeletionTimestamp() != nil:
 		r.board.forget(t.Name) // The collector removes what it owns.
+		r.raws.forget(t.Name)
 		return reconcile.Result{}, nil
 	case err != nil:
 		return reconcile.Result{}, errors.Wrap(err, "cannot read the object")
@@ -56,6 +57,12 @@ func (r *reconciler) Reconcile(ctx context.Context, t task) (reconcile.Result, e
 		want.Name = parent.GetName()
 	}
 	choice, invalid := r.check(want)
+	if want.Raw, err = r.raw(ctx, parent); err != nil {
+		if kerrors.IsConflict(err) {
+			return reconcile.Result{RequeueAfter: pace}, nil // The cache is behind.
+		}
+		return reconcile.Result{}, err
+	}
 	if t.Namespace == "" {
 		return r.oversee(ctx, parent, want, choice, invalid)
 	}
@@ -186,11 +193,11 @@ func (r *reconciler) serve(ctx context.Context, parent client.Object, want Want,
 		is.refused, wait = o.refused, o.wait
 	}
 	if err == nil && is.refused == "" {
-		err = r.withdraw(ctx, parent, want, t.Namespace, admitted)
+		err = r.withdraw(ctx, parent, want, chosen, t.Namespace, admitted)
 	}
 	switch {
 	case kerrors.IsConflict(err):
-		return reconcile.Result{RequeueAfter: pace}, nil // Somebody was faster.
+		return reconcile.Result{RequeueAfter: pace}, nil // Somebody was faster, or the cache is behind.
 	case err != nil:
 		is.refused = explain(err)
 		r.note(parent, t, &is)
