@@ -21,7 +21,7 @@ const (
 	PartLabel = Group + "/part"
 
 	// FanOutAnnotation holds, on an object that was made in many namespaces, which of its labels and
-	// annotations it was given.
+	// annotations it was given, and the digest of the spec that it was given.
 	FanOutAnnotation = Group + "/fan-out"
 
 	// StoreLabelPrefix starts the label that a target carries for each store it was read from; a

@@ -2,7 +2,11 @@ package clusterstore_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"io"
+	"maps"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -14,8 +18,11 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
@@ -35,6 +42,8 @@ type shift struct {
 	*testing.T
 	cluster *controlplane.ControlPlane
 	api     client.Client
+	// config is what modules run with.
+	config *rest.Config
 }
 
 func newShift(t *testing.T) *shift {
@@ -52,7 +61,7 @@ func newShift(t *testing.T) *shift {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &shift{T: t, cluster: c, api: own}
+	return &shift{T: t, cluster: c, api: own, config: c.Config()}
 }
 
 // module runs an operator over all namespaces until the function that it returns is called, or the test ends.
@@ -60,7 +69,7 @@ func (s *shift) module(name string, kinds []store.Kind) (stop func()) {
 	s.Helper()
 	opts := []operator.Option{
 		operator.WithScheme(fakev1.AddToScheme),
-		operator.WithConfig(s.cluster.Config()),
+		operator.WithConfig(s.config),
 		operator.WithPresence(presence.Timing{
 			Renew: 200 * time.Millisecond, Duration: 4 * time.Second, Shared: 4 * time.Second, SharedDeadline: 3 * time.Second, SharedRetry: 200 * time.Millisecond,
 		}),
@@ -208,6 +217,21 @@ func (s *shift) wantUnread(since time.Time, namespaces ...string) {
 	}
 }
 
+// reads returns how often a module read an object live since a time.
+func (s *shift) reads(since time.Time, resource, name string) (n int) {
+	s.Helper()
+	events, err := s.cluster.ReadAuditLog(since)
+	if err != nil {
+		s.Fatal(err)
+	}
+	for _, e := range events {
+		if e.Verb == "get" && e.ObjectRef.Resource == resource && e.ObjectRef.Name == name && strings.HasPrefix(e.UserAgent, "direct-secrets/") {
+			n++
+		}
+	}
+	return n
+}
+
 // TestFanOutHandover has two modules share the duties of fan-out. One of them serves no store, and so keeps little of
 // the children in memory. Only who holds the duties writes; when it stops, the other goes on where it was, and
 // writes nothing that is in step.
@@ -282,4 +306,295 @@ func TestFanOutHandover(t *testing.T) {
 	s.wantChild("four")
 	s.wantWrites(start, map[string]int{"generators update": 1})
 	stopGenerators()
+}
+
+// A lag holds back what watches of a resource bring for as long as it is locked.
+type lag struct {
+	sync.RWMutex
+	resource string
+}
+
+// wrap is a rest.Config's WrapTransport.
+func (l *lag) wrap(next http.RoundTripper) http.RoundTripper {
+	return transport(func(r *http.Request) (*http.Response, error) {
+		resp, err := next.RoundTrip(r)
+		if err == nil && r.URL.Query().Get("watch") == "true" && strings.HasSuffix(r.URL.Path, "/"+l.resource) {
+			resp.Body = &lagging{resp.Body, l}
+		}
+		return resp, err
+	})
+}
+
+type transport func(*http.Request) (*http.Response, error)
+
+func (f transport) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+type lagging struct {
+	io.ReadCloser
+	lag *lag
+}
+
+func (b *lagging) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	b.lag.RLock()
+	defer b.lag.RUnlock()
+	return n, err
+}
+
+// TestFanOutBehind has a module whose cache is behind: it deletes nothing, and writes nothing over, for what only the
+// cache says.
+func TestFanOutBehind(t *testing.T) {
+	t.Parallel()
+	s := newShift(t)
+	fakes := fake.NewServer()
+	lags := map[string]*lag{}
+	s.config = rest.CopyConfig(s.config)
+	for _, resource := range []string{"namespaces", "clusterexternalsecrets"} {
+		lags[resource] = &lag{resource: resource}
+		s.config.Wrap(lags[resource].wrap)
+	}
+	s.module("generators", fakes.GeneratorKinds())
+	s.namespace("shared")
+	parent := func(name string, change func(*v1alpha1.ClusterExternalSecretSpec)) {
+		t.Helper()
+		p := &v1alpha1.ClusterExternalSecret{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		controlplane.Eventually(t, func() string {
+			if err := client.IgnoreNotFound(s.api.Get(t.Context(), client.ObjectKeyFromObject(p), p)); err != nil {
+				return err.Error()
+			}
+			change(&p.Spec)
+			write := s.api.Update
+			if p.UID == "" {
+				write = func(ctx context.Context, o client.Object, _ ...client.UpdateOption) error {
+					return s.api.Create(ctx, o)
+				}
+			}
+			if err := write(t.Context(), p); err != nil {
+				return err.Error()
+			}
+			return ""
+		})
+	}
+	child := func(namespace, name string) *v1alpha1.ExternalSecret {
+		t.Helper()
+		es := &v1alpha1.ExternalSecret{}
+		controlplane.Eventually(t, func() string {
+			if err := s.api.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: name}, es); err != nil {
+				return err.Error()
+			}
+			return ""
+		})
+		return es
+	}
+	key := func(key string) func(*v1alpha1.ClusterExternalSecretSpec) {
+		return func(spec *v1alpha1.ClusterExternalSecretSpec) { spec.ExternalSecretSpec.Data[0].RemoteRef.Key = key }
+	}
+	cases := map[string]struct {
+		reason string
+		// behind is of what the module sees no changes; moveOn are some, after which it looks at the child.
+		behind string
+		moveOn func(ns string)
+		// live is the resource by which the module finds that it is behind.
+		live, object string
+		// name and key are what the child has, before and after.
+		name, key string
+	}{
+		"Namespace": {
+			reason: "A namespace got the label that the parent asks for since.",
+			behind: "namespaces", live: "namespaces", object: "case-namespace", name: "db", key: "first",
+			moveOn: func(ns string) {
+				label := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"env":"prod"}}}`))
+				if err := s.api.Patch(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}}, label); err != nil {
+					t.Fatal(err)
+				}
+				parent(ns, func(spec *v1alpha1.ClusterExternalSecretSpec) {
+					spec.NamespaceSelectors = []metav1.LabelSelector{{MatchLabels: map[string]string{"env": "prod"}}}
+				})
+			},
+		},
+		"Left": {
+			reason: "The parent wants a namespace again that it did not want.",
+			behind: "clusterexternalsecrets", live: "clusterexternalsecrets", object: "case-left", name: "db", key: "first",
+			moveOn: func(ns string) {
+				parent(ns, func(spec *v1alpha1.ClusterExternalSecretSpec) {
+					spec.NamespaceSelectors, spec.Namespaces = nil, []string{ns}
+				})
+				label := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"team":"other"}}}`))
+				if err := s.api.Patch(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}}, label); err != nil {
+					t.Fatal(err)
+				}
+			},
+		},
+		"Spec": {
+			reason: "The child is as another holder of the duties made it for a later parent.",
+			behind: "clusterexternalsecrets", live: "clusterexternalsecrets", object: "case-spec", name: "db", key: "second",
+			moveOn: func(ns string) {
+				parent(ns, key("second"))
+				es := child(ns, "db")
+				es.Spec.Data[0].RemoteRef.Key = "second"
+				if err := s.api.Update(t.Context(), es); err != nil {
+					t.Fatal(err)
+				}
+			},
+		},
+	}
+	for _, name := range slices.Sorted(maps.Keys(cases)) {
+		tc := cases[name]
+		ns := "case-" + strings.ToLower(name)
+		s.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns, Labels: map[string]string{"team": ns}}})
+		parent(ns, func(spec *v1alpha1.ClusterExternalSecretSpec) {
+			*spec = v1alpha1.ClusterExternalSecretSpec{
+				ExternalSecretName: "db",
+				ExternalSecretSpec: v1alpha1.ExternalSecretSpec{
+					StoreRef: &v1alpha1.StoreRef{Kind: "ClusterFakeStore", Name: "store"},
+					Data:     []v1alpha1.DataEntry{{SecretKey: "value", RemoteRef: v1alpha1.RemoteRef{Key: "first"}}},
+				},
+				NamespaceChoice: v1alpha1.NamespaceChoice{NamespaceSelectors: []metav1.LabelSelector{{MatchLabels: map[string]string{"team": ns}}}},
+			}
+		})
+		was := child(ns, "db").UID
+		l := lags[tc.behind]
+		start := time.Now()
+		func() {
+			l.Lock()
+			defer l.Unlock()
+			tc.moveOn(ns)
+			// Two reads show that it wanted to write, did not, and tried again.
+			controlplane.Eventually(t, func() string {
+				if is := child(ns, tc.name); is.UID != was || is.Spec.Data[0].RemoteRef.Key != tc.key {
+					t.Fatalf("\n%s\n%s: the child has the uid %s and reads %s, want %s and %s", tc.reason, name, is.UID, is.Spec.Data[0].RemoteRef.Key, was, tc.key)
+				}
+				if n := s.reads(start, tc.live, tc.object); n < 2 {
+					return fmt.Sprintf("%s: the module has read %s %s %d times", name, tc.live, tc.object, n)
+				}
+				return ""
+			})
+		}()
+		controlplane.Eventually(t, func() string {
+			p := &v1alpha1.ClusterExternalSecret{}
+			if err := s.api.Get(t.Context(), client.ObjectKey{Name: ns}, p); err != nil {
+				return err.Error()
+			}
+			if p.Status.ObservedGeneration != p.Generation || !slices.Equal(p.Status.ProvisionedNamespaces, []string{ns}) {
+				return fmt.Sprintf("%s: the status is %+v", name, p.Status)
+			}
+			return ""
+		})
+		if is := child(ns, tc.name); is.UID != was || is.Spec.Data[0].RemoteRef.Key != tc.key {
+			t.Errorf("\n%s\n%s: once it is not behind, the child has the uid %s and reads %s", tc.reason, name, is.UID, is.Spec.Data[0].RemoteRef.Key)
+		}
+	}
+}
+
+// laterCRDs are those of a version in which children have one more field in their spec.
+func laterCRDs(t *testing.T) [][]byte {
+	t.Helper()
+	paths := map[string][]string{
+		"ExternalSecret": nil, "ClusterExternalSecret": {"externalSecretSpec", "properties"},
+		"PushSecret": nil, "ClusterPushSecret": {"pushSecretSpec", "properties"},
+	}
+	var all [][]byte
+	for _, manifest := range crds.All() {
+		crd := &unstructured.Unstructured{}
+		if err := yaml.Unmarshal(manifest, &crd.Object); err != nil {
+			t.Fatal(err)
+		}
+		kind, _, _ := unstructured.NestedString(crd.Object, "spec", "names", "kind")
+		versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
+		field := slices.Concat([]string{"schema", "openAPIV3Schema", "properties", "spec", "properties"}, paths[kind], []string{"later", "type"})
+		if err := unstructured.SetNestedField(versions[0].(map[string]any), "string", field...); err != nil {
+			t.Fatal(err)
+		}
+		if err := unstructured.SetNestedSlice(crd.Object, versions, "spec", "versions"); err != nil {
+			t.Fatal(err)
+		}
+		raw, err := json.Marshal(crd.Object)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, raw)
+	}
+	return all
+}
+
+// TestFanOutLater has the CRDs of a later version: a field that the module does not know reaches the children, stays
+// when they are put right, and follows the parent.
+func TestFanOutLater(t *testing.T) {
+	t.Parallel()
+	s := newShift(t)
+	if err := s.cluster.InstallCRDs(t.Context(), laterCRDs(t)...); err != nil {
+		t.Fatal(err)
+	}
+	s.module("generators", fake.NewServer().GeneratorKinds())
+	spec := map[string]map[string]any{
+		"ExternalSecret": {
+			"storeRef": map[string]any{"kind": "ClusterFakeStore", "name": "store"},
+			"data":     []any{map[string]any{"secretKey": "value", "remoteRef": map[string]any{"key": "db"}}},
+		},
+		"PushSecret": {
+			"storeRefs": []any{map[string]any{"kind": "ClusterFakeStore", "name": "store"}},
+			"selector":  map[string]any{"secret": map[string]any{"name": "db"}},
+			"data":      []any{map[string]any{"match": map[string]any{"secretKey": "value", "remoteRef": map[string]any{"remoteKey": "db"}}}},
+		},
+	}
+	object := func(kind string) *unstructured.Unstructured {
+		u := &unstructured.Unstructured{}
+		u.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(kind))
+		u.SetName("db")
+		return u
+	}
+	patch := func(o client.Object, body string) {
+		t.Helper()
+		if err := s.api.Patch(t.Context(), o, client.RawPatch(types.MergePatchType, []byte(body))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.namespace("one")
+	start := time.Now()
+	for kind, field := range map[string]string{"ExternalSecret": "externalSecret", "PushSecret": "pushSecret"} {
+		child := object(kind)
+		child.SetNamespace("one")
+		wantLater := func(value string) {
+			t.Helper()
+			controlplane.Eventually(t, func() string {
+				if err := s.api.Get(t.Context(), client.ObjectKeyFromObject(child), child); err != nil {
+					return err.Error()
+				}
+				is, _, _ := unstructured.NestedString(child.Object, "spec", "later")
+				return cmp.Diff([]string{value, "true"}, []string{is, child.GetLabels()["made"]})
+			})
+		}
+		spec[kind]["later"] = "1"
+		// A CRD takes a moment to count.
+		controlplane.Eventually(t, func() string {
+			probe := object(kind)
+			probe.SetNamespace("one")
+			probe.Object["spec"] = runtime.DeepCopyJSON(spec[kind])
+			if err := s.api.Create(t.Context(), probe, client.DryRunAll); err != nil {
+				return err.Error()
+			}
+			parent := object("Cluster" + kind)
+			parent.Object["spec"] = map[string]any{
+				field + "Spec": runtime.DeepCopyJSON(spec[kind]), field + "Metadata": map[string]any{"labels": map[string]any{"made": "true"}},
+				"namespaces": []any{"one"},
+			}
+			if err := s.api.Create(t.Context(), parent, client.DryRunAll); err != nil {
+				return err.Error()
+			}
+			_, ofParent, _ := unstructured.NestedString(parent.Object, "spec", field+"Spec", "later")
+			if _, ofChild, _ := unstructured.NestedString(probe.Object, "spec", "later"); !ofParent || !ofChild {
+				return "the API server does not know the field yet"
+			}
+			parent.SetResourceVersion("")
+			parent.SetUID("")
+			s.create(parent)
+			return ""
+		})
+		wantLater("1")
+		patch(child, `{"metadata":{"labels":{"made":"by-hand"}}}`)
+		wantLater("1")
+		patch(object("Cluster"+kind), fmt.Sprintf(`{"spec":{%q:{"later":"2"}}}`, field+"Spec"))
+		wantLater("2")
+	}
+	s.wantWrites(start, map[string]int{"generators create": 1, "generators update": 2})
 }
