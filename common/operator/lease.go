@@ -9,6 +9,7 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 	"github.com/google/uuid"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
@@ -38,8 +39,7 @@ func (o *Operator) lock(cfg *rest.Config) (resourcelock.Interface, error) {
 	if err != nil {
 		return nil, errors.Wrap(err, "cannot name this replica")
 	}
-	lock, err := resourcelock.NewFromKubeconfig(resourcelock.LeasesResourceLock, namespace, o.leaseName(),
-		resourcelock.ResourceLockConfig{Identity: host + "_" + uuid.NewString()}, cfg, renewDeadline)
+	lock, err := presence.NewLock(cfg, types.NamespacedName{Namespace: namespace, Name: o.leaseName()}, host+"_"+uuid.NewString(), renewDeadline)
 	return lock, errors.Wrap(err, "cannot make the lease")
 }
 

@@ -9,7 +9,6 @@ import (
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 	"github.com/google/uuid"
-	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 )
@@ -109,8 +108,7 @@ func Setup(mgr manager.Manager, live client.Client, o Options) (*Board, *Duties,
 	if err := mgr.Add(&reader{board: board, leases: leases}); err != nil {
 		return nil, nil, errors.Wrap(err, "cannot add the reader of Leases")
 	}
-	lock, err := resourcelock.NewFromKubeconfig(resourcelock.LeasesResourceLock, o.Namespace, dutiesName(o.Self),
-		resourcelock.ResourceLockConfig{Identity: identity}, mgr.GetConfig(), timing.SharedDeadline)
+	lock, err := NewLock(mgr.GetConfig(), client.ObjectKey{Namespace: o.Namespace, Name: dutiesName(o.Self)}, identity, timing.SharedDeadline)
 	if err != nil {
 		return nil, nil, errors.Wrap(err, "cannot make the Lease of shared duties")
 	}

@@ -375,11 +375,11 @@ func TestFanOutBehind(t *testing.T) {
 			return ""
 		})
 	}
-	child := func(namespace, name string) *v1alpha1.ExternalSecret {
+	child := func(namespace string) *v1alpha1.ExternalSecret {
 		t.Helper()
 		es := &v1alpha1.ExternalSecret{}
 		controlplane.Eventually(t, func() string {
-			if err := s.api.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: name}, es); err != nil {
+			if err := s.api.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: "db"}, es); err != nil {
 				return err.Error()
 			}
 			return ""
@@ -396,12 +396,12 @@ func TestFanOutBehind(t *testing.T) {
 		moveOn func(ns string)
 		// live is the resource by which the module finds that it is behind.
 		live, object string
-		// name and key are what the child has, before and after.
-		name, key string
+		// key is what the child reads in the end.
+		key string
 	}{
 		"Namespace": {
 			reason: "A namespace got the label that the parent asks for since.",
-			behind: "namespaces", live: "namespaces", object: "case-namespace", name: "db", key: "first",
+			behind: "namespaces", live: "namespaces", object: "case-namespace", key: "first",
 			moveOn: func(ns string) {
 				label := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"env":"prod"}}}`))
 				if err := s.api.Patch(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}}, label); err != nil {
@@ -414,7 +414,7 @@ func TestFanOutBehind(t *testing.T) {
 		},
 		"Left": {
 			reason: "The parent wants a namespace again that it did not want.",
-			behind: "clusterexternalsecrets", live: "clusterexternalsecrets", object: "case-left", name: "db", key: "first",
+			behind: "clusterexternalsecrets", live: "clusterexternalsecrets", object: "case-left", key: "first",
 			moveOn: func(ns string) {
 				parent(ns, func(spec *v1alpha1.ClusterExternalSecretSpec) {
 					spec.NamespaceSelectors, spec.Namespaces = nil, []string{ns}
@@ -427,10 +427,10 @@ func TestFanOutBehind(t *testing.T) {
 		},
 		"Spec": {
 			reason: "The child is as another holder of the duties made it for a later parent.",
-			behind: "clusterexternalsecrets", live: "clusterexternalsecrets", object: "case-spec", name: "db", key: "second",
+			behind: "clusterexternalsecrets", live: "clusterexternalsecrets", object: "case-spec", key: "second",
 			moveOn: func(ns string) {
 				parent(ns, key("second"))
-				es := child(ns, "db")
+				es := child(ns)
 				es.Spec.Data[0].RemoteRef.Key = "second"
 				if err := s.api.Update(t.Context(), es); err != nil {
 					t.Fatal(err)
@@ -452,7 +452,17 @@ func TestFanOutBehind(t *testing.T) {
 				NamespaceChoice: v1alpha1.NamespaceChoice{NamespaceSelectors: []metav1.LabelSelector{{MatchLabels: map[string]string{"team": ns}}}},
 			}
 		})
-		was := child(ns, "db").UID
+		was := child(ns).UID
+		wantSame := func() {
+			t.Helper()
+			is := &v1alpha1.ExternalSecret{}
+			if err := s.api.Get(t.Context(), client.ObjectKey{Namespace: ns, Name: "db"}, is); err != nil {
+				t.Fatalf("\n%s\n%s: %v", tc.reason, name, err)
+			}
+			if got := is.Spec.Data[0].RemoteRef.Key; is.UID != was || got != tc.key {
+				t.Fatalf("\n%s\n%s: the child has the uid %s and reads %s, want %s and %s", tc.reason, name, is.UID, got, was, tc.key)
+			}
+		}
 		l := lags[tc.behind]
 		start := time.Now()
 		func() {
@@ -461,9 +471,7 @@ func TestFanOutBehind(t *testing.T) {
 			tc.moveOn(ns)
 			// Two reads show that it wanted to write, did not, and tried again.
 			controlplane.Eventually(t, func() string {
-				if is := child(ns, tc.name); is.UID != was || is.Spec.Data[0].RemoteRef.Key != tc.key {
-					t.Fatalf("\n%s\n%s: the child has the uid %s and reads %s, want %s and %s", tc.reason, name, is.UID, is.Spec.Data[0].RemoteRef.Key, was, tc.key)
-				}
+				wantSame()
 				if n := s.reads(start, tc.live, tc.object); n < 2 {
 					return fmt.Sprintf("%s: the module has read %s %s %d times", name, tc.live, tc.object, n)
 				}
@@ -480,9 +488,7 @@ func TestFanOutBehind(t *testing.T) {
 			}
 			return ""
 		})
-		if is := child(ns, tc.name); is.UID != was || is.Spec.Data[0].RemoteRef.Key != tc.key {
-			t.Errorf("\n%s\n%s: once it is not behind, the child has the uid %s and reads %s", tc.reason, name, is.UID, is.Spec.Data[0].RemoteRef.Key)
-		}
+		wantSame()
 	}
 }
 

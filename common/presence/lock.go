@@ -1,0 +1,26 @@
+package presence
+
+import (
+	"time"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+)
+
+// NewLock returns a lock on a Lease, for a holder by the name of identity who gives up after the deadline. It has a
+// client for Leases alone: the one that client-go makes for a lock has one for each group of the API, which cost
+// memory. It emits no events.
+func NewLock(cfg *rest.Config, key types.NamespacedName, identity string, deadline time.Duration) (resourcelock.Interface, error) {
+	cfg = rest.AddUserAgent(rest.CopyConfig(cfg), "leader-election")
+	cfg.Timeout = max(deadline/2, time.Second)
+	c, err := coordinationv1client.NewForConfig(cfg)
+	return &resourcelock.LeaseLock{
+		LeaseMeta:  metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name},
+		Client:     c,
+		LockConfig: resourcelock.ResourceLockConfig{Identity: identity},
+	}, errors.Wrap(err, "cannot make a client for Leases")
+}
