@@ -130,15 +130,16 @@ func TestMixedSuspended(t *testing.T) {
 	m.whole("new")
 }
 
-// TestMixedAgain deletes objects and makes them anew under the same name, which read other secrets: nothing that
-// was read for the first comes into the Secret of the second.
+// TestMixedAgain deletes objects and makes them anew under the same name, when the secrets that they read have other
+// values: nothing that was read for the first comes into the Secret of the last.
 func TestMixedAgain(t *testing.T) {
 	t.Parallel()
 	m := newMix(t, "mixed-again")
 	never := func(es *v1alpha1.ExternalSecretSpec) { es.Target.CleanupPolicy = v1alpha1.CleanupNever }
 	kinds := map[string][]specChange{"owned": nil, "never": {never}}
 	m.run(mixedModules...)
-	for n, remote := range []string{"first", "second", "third"} {
+	const remote, last = "remote", 2
+	for n := range last + 1 {
 		m.put(remote, n)
 		for name, change := range kinds {
 			if n > 0 {
@@ -159,7 +160,7 @@ func TestMixedAgain(t *testing.T) {
 	}
 	m.history.end(t, m.ns)
 	for name := range kinds {
-		last := false
+		written := false
 		for i, v := range m.history.of(name) {
 			if v.Deleted {
 				if name == "never" {
@@ -170,15 +171,16 @@ func TestMixedAgain(t *testing.T) {
 			if h := half(v.Data); h != "" {
 				t.Errorf("%s, version %d: %s", name, i, h)
 			}
-			if is := v.By == uids[name]; is != (v.Data[vaultKey] == vaultValue("third", 2)) || is != (v.Data[awsKey] == awsValue("third", 2)) {
-				t.Errorf("%s, version %d: written for %v, where the last object is %v, it holds %v", name, i, v.By, uids[name], v.Data)
+			is := v.By == uids[name]
+			if is && (v.Data[vaultKey] != vaultValue(remote, last) || v.Data[awsKey] != awsValue(remote, last)) {
+				t.Errorf("%s, version %d: written for the last object, it holds %v", name, i, v.Data)
 			}
-			if last && v.By != uids[name] {
+			if written && !is {
 				t.Errorf("%s, version %d: back to an object that is gone", name, i)
 			}
-			last = v.By == uids[name]
+			written = is
 		}
-		if !last {
+		if !written {
 			t.Errorf("%s: the last object has not written", name)
 		}
 	}
