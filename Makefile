@@ -60,7 +60,7 @@ demo: build ## Show a secret of AWS Secrets Manager become a Kubernetes Secret.
 
 .PHONY: bench
 bench: build ## Measure 1,000 ExternalSecrets over 50 namespaces beside the floor (BENCH_FLAGS for more).
-	@$(ASSETS) exec $(BIN)/bench $(BENCH_FLAGS)
+	@$(SERVERS) exec $(BIN)/bench $(BENCH_FLAGS)
 
 .PHONY: soak
 soak: build ## Run the benchmark's steady load for 15 minutes and watch the queue (BENCH_FLAGS for more).

@@ -33,7 +33,7 @@ func run() error {
 		rounds     = flag.Int("rounds", 3, "rounds of floor and operator; the median counts")
 		kills      = flag.Int("kills", 8, "times that the operator is killed while it syncs")
 		soak       = flag.Duration("soak", 0, "run only the soak, for this long")
-		only       = flag.String("only", "", "scenarios to run, separated by commas: create, together, template, restart, steady, faults, kill, push, fanout, modules; default: all")
+		only       = flag.String("only", "", "scenarios to run, separated by commas: create, together, template, restart, steady, faults, kill, push, fanout, mixed, modules; default: all")
 		out        = flag.String("json", "bench.json", "file for the figures as JSON")
 	)
 	flag.Parse()
@@ -58,6 +58,7 @@ func run() error {
 		{"kill", 5 * time.Minute, func(ctx context.Context) error { return bench.Kill(ctx, r, size, *kills) }},
 		{"push", 10 * time.Minute, func(ctx context.Context) error { return bench.Push(ctx, r) }},
 		{"fanout", 5 * time.Minute, func(ctx context.Context) error { return bench.FanOut(ctx, r, *rounds) }},
+		{"mixed", 5 * time.Minute, func(ctx context.Context) error { return bench.Mixed(ctx, r) }},
 		{"modules", 10 * time.Minute, func(ctx context.Context) error { return bench.Modules(ctx, r) }},
 	}
 	if *soak > 0 {
