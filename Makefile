@@ -12,8 +12,6 @@ TOOLS := $(BIN)/tools
 # The race detector needs a C compiler. Without one the tests run all the same.
 RACE ?= $(if $(shell command -v $$(go env CC)),-race)
 TEST_TIMEOUT ?= 30m
-# Tests mostly wait for servers, so more of them run side by side than there are cores.
-PARALLEL ?= 4
 
 # Exports the folder of the control plane's binaries, which it builds where they are absent.
 ASSETS = KUBEBUILDER_ASSETS=$$(hack/controlplane.sh); export KUBEBUILDER_ASSETS;
@@ -46,7 +44,7 @@ test: ## Run all tests, with the race detector, against a real control plane.
 	$(SERVERS) failed=; \
 	for module in $(MODULES); do \
 		echo "== $$module"; \
-		(cd $$module && go test $(RACE) -parallel $(PARALLEL) -timeout $(TEST_TIMEOUT) ./...) || failed+=" $$module"; \
+		(cd $$module && go test $(RACE) -timeout $(TEST_TIMEOUT) ./...) || failed+=" $$module"; \
 	done; \
 	if [[ -n $$failed ]]; then echo "FAILED:$$failed"; exit 1; fi
 

@@ -386,10 +386,10 @@ func TestPartEdited(t *testing.T) {
 		e.wantSynced("db")
 		e.wantBoth("db", "one", "one")
 	}
+	e.other.Put("db", []byte("two")) // It is read again for the sake of the part.
 	if err := api.Delete(e.ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: e.ns, Name: key.Name}}); err != nil {
 		t.Fatal(err)
 	}
-	e.other.Put("db", []byte("two"))
 	e.wantBoth("db", "one", "two")
 	e.wantSynced("db")
 }

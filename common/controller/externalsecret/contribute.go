@@ -176,7 +176,7 @@ func (p *pass) readsDue(m *metav1.PartialObjectMetadata, rec part.Record) policy
 	}
 	in := policy.RefreshInput{
 		Policy: p.es.Spec.RefreshPolicy, Interval: p.plan.Interval, Now: now,
-		Refreshed: covered || inStep && reads.Version != "", Failing: p.obj.failing || p.lacks(reads),
+		Refreshed: covered || inStep && reads.Version != "", Failing: p.obj.failing || p.lacks(reads) || p.failedBefore(),
 		Next: p.obj.next, Generation: 1,
 		MetadataHash: p.metadata(), ObservedMetadataHash: reads.Metadata,
 		Request: p.es.Annotations[v1alpha1.RefreshRequestAnnotation], ObservedRequest: reads.Request,
@@ -188,6 +188,12 @@ func (p *pass) readsDue(m *metav1.PartialObjectMetadata, rec part.Record) policy
 		return policy.NotDue // It is written once, and so reading stops.
 	}
 	return policy.RefreshDue(in)
+}
+
+// failedBefore reports whether the last attempt failed, where an earlier process made it.
+func (p *pass) failedBefore() bool {
+	s := p.recorder().Of(p.es.Status.Parts)
+	return p.obj.attempt == (attempt{}) && s != nil && s.Message != ""
 }
 
 // isOurs reports whether this module has written a part: the status says so, or this process knows. Anybody who may
@@ -241,6 +247,7 @@ func (p *pass) hand(ctx context.Context, values render.Values, at time.Time) (re
 // handedOver says that the part has what the object wants of this operator.
 func (p *pass) handedOver(ctx context.Context, m *metav1.PartialObjectMetadata, anew bool) (reconcile.Result, error) {
 	p.obj.failing, p.obj.misses = false, 0
+	p.obj.untold = p.obj.untold || anew
 	rec, _ := part.Of(m.Annotations)
 	wait := p.remaining()
 	if rec.Reads != nil && p.lacks(*rec.Reads) {
@@ -251,9 +258,10 @@ func (p *pass) handedOver(ctx context.Context, m *metav1.PartialObjectMetadata, 
 		p.backoff.Forget(p.request())
 	}
 	syncs.WithLabelValues("Part", v1alpha1.ReasonSecretSynced).Inc()
-	if err := p.record(ctx, partstatus.Said{Part: m, Anew: anew}); err != nil {
+	if err := p.record(ctx, partstatus.Said{Part: m, Anew: p.obj.untold}); err != nil {
 		return reconcile.Result{}, err
 	}
+	p.obj.untold = false
 	if wait <= 0 {
 		return reconcile.Result{}, nil
 	}

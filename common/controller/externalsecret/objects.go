@@ -49,6 +49,8 @@ type object struct {
 	contributes atomic.Bool
 	// failing is true while what is to be contributed could not be read or kept.
 	failing bool
+	// untold is true while the status has yet to say that the part holds other values.
+	untold bool
 	// told is what the status was last made to say about the part.
 	told *partstatus.Told
 	// part is the part as this process wrote it last, until the cache shows it; partSeen is the resourceVersion
