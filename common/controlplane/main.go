@@ -2,7 +2,6 @@ package controlplane
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"os"
 )
@@ -18,18 +17,7 @@ func Main(m Runner, setup func(*ControlPlane) error, opts ...Option) {
 	os.Exit(run(m, setup, opts...))
 }
 
-// sideBySide is how many tests of a package run at the same time. By default it is as many as there are cores, but
-// these mostly wait for servers.
-const sideBySide = "4"
-
 func run(m Runner, setup func(*ControlPlane) error, opts ...Option) (code int) {
-	// A flag of the command line overrides it: flags are parsed later.
-	if f := flag.Lookup("test.parallel"); f != nil {
-		if err := f.Value.Set(sideBySide); err != nil {
-			fmt.Fprintln(os.Stderr, "cannot set how many tests run side by side:", err)
-			return 1
-		}
-	}
 	c, err := Start(context.Background(), opts...)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
