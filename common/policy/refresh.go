@@ -47,8 +47,7 @@ const (
 // RefreshDue says why the provider is to be read now, if it is.
 func RefreshDue(in RefreshInput) Why {
 	changed := in.Generation != in.ObservedGeneration || in.MetadataHash != in.ObservedMetadataHash
-	once := in.Policy == v1alpha1.RefreshCreatedOnce ||
-		(in.Interval == 0 && in.Policy != v1alpha1.RefreshOnChange)
+	once := Once(in.Policy, in.Interval)
 	switch {
 	case in.Request != "" && in.Request != in.ObservedRequest:
 		return Requested
@@ -66,6 +65,11 @@ func RefreshDue(in RefreshInput) Why {
 		return Elapsed
 	}
 	return NotDue
+}
+
+// Once reports whether an object is refreshed until it has succeeded, and not again.
+func Once(p v1alpha1.RefreshPolicy, interval time.Duration) bool {
+	return p == v1alpha1.RefreshCreatedOnce || (interval == 0 && p != v1alpha1.RefreshOnChange)
 }
 
 // Periodic reports whether an object is refreshed on an interval.

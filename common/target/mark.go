@@ -28,11 +28,15 @@ const maxFieldManager = 128
 
 // Manager returns the field manager of an ExternalSecret; it is the same in every module.
 func Manager(externalSecret string) string {
-	m := v1alpha1.FieldManagerPrefix + externalSecret
-	if len(m) <= maxFieldManager {
+	return FieldManager(v1alpha1.FieldManagerPrefix, externalSecret)
+}
+
+// FieldManager returns the field manager with a prefix and a name, which is hashed where it is too long.
+func FieldManager(prefix, name string) string {
+	if m := prefix + name; len(m) <= maxFieldManager {
 		return m
 	}
-	return v1alpha1.FieldManagerPrefix + shortHash(externalSecret)
+	return prefix + shortHash(name)
 }
 
 // MarkKey returns the annotation that holds the mark of an ExternalSecret.

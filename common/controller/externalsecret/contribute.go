@@ -215,33 +215,40 @@ func (p *pass) lacks(reads part.Reads) bool {
 
 // hand keeps what was read in the part.
 func (p *pass) hand(ctx context.Context, values render.Values, at time.Time) (reconcile.Result, error) {
-	err := render.Failure(p.plan.Sources, values)
-	if store.ClassOf(err) == store.Denied && err != nil {
-		p.suspect()
-	}
-	var reads []part.Read
-	for _, s := range p.plan.Sources {
-		if err != nil {
-			break
-		}
-		var r part.Read
-		if r, err = part.NewRead(s.Store, s.Read, values(s)); err == nil {
-			reads = append(reads, r)
-		}
-	}
+	var m *metav1.PartialObjectMetadata
+	var anew bool
+	reads, err := p.collect(values)
 	if err == nil {
-		var m *metav1.PartialObjectMetadata
-		var anew bool
-		if m, anew, err = p.keep(ctx, reads, at); err == nil {
-			return p.handedOver(ctx, m, anew)
-		}
-		var invalid *store.Error
-		if !errors.As(err, &invalid) {
-			return p.failure(ctx, err)
-		}
+		m, anew, err = p.keep(ctx, reads, at)
+	}
+	var refused *store.Error
+	switch {
+	case err == nil:
+		return p.handedOver(ctx, m, anew)
+	case !errors.As(err, &refused):
+		return p.failure(ctx, err)
 	}
 	p.obj.failing = true
 	return p.retry(ctx, readFailed(err), store.RetryAfter(err))
+}
+
+// collect returns what is to be kept of what was read; an error if any of it could not be read.
+func (p *pass) collect(values render.Values) ([]part.Read, error) {
+	if err := render.Failure(p.plan.Sources, values); err != nil {
+		if store.ClassOf(err) == store.Denied {
+			p.suspect()
+		}
+		return nil, err
+	}
+	var reads []part.Read
+	for _, s := range p.plan.Sources {
+		r, err := part.NewRead(s.Store, s.Read, values(s))
+		if err != nil {
+			return nil, err
+		}
+		reads = append(reads, r)
+	}
+	return reads, nil
 }
 
 // handedOver says that the part has what the object wants of this operator.
@@ -375,11 +382,7 @@ func (p *pass) writePart(ctx context.Context, live *corev1.Secret, rec part.Reco
 	for _, l := range p.partLabels() {
 		metav1.SetMetaDataLabel(&next.ObjectMeta, l, "true")
 	}
-	yes, no := true, false
-	next.OwnerReferences = []metav1.OwnerReference{{
-		APIVersion: v1alpha1.GroupVersion.String(), Kind: "ExternalSecret", Name: p.es.Name, UID: p.es.UID,
-		Controller: &yes, BlockOwnerDeletion: &no,
-	}}
+	next.OwnerReferences = []metav1.OwnerReference{p.ownerReference()}
 	var err error
 	switch {
 	case live == nil:

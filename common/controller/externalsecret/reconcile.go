@@ -244,7 +244,7 @@ func (p *pass) rest(ctx context.Context) (reconcile.Result, error) {
 func (p *pass) complete() bool {
 	c := meta.FindStatusCondition(p.seen.Conditions, v1alpha1.ConditionReady)
 	return c != nil && c.Status == metav1.ConditionTrue && p.seen.RefreshTime != nil &&
-		p.es.Spec.RefreshPolicy != v1alpha1.RefreshOnChange && !policy.Periodic(p.es.Spec.RefreshPolicy, p.plan.Interval)
+		policy.Once(p.es.Spec.RefreshPolicy, p.plan.Interval)
 }
 
 // outset is what comes before anything is decided: may the namespace use the stores, and what is the

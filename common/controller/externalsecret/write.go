@@ -473,6 +473,15 @@ func (p *pass) owns() bool {
 	return c != v1alpha1.CleanupNever
 }
 
+// ownerReference is the reference to the object.
+func (p *pass) ownerReference() metav1.OwnerReference {
+	yes, no := true, false
+	return metav1.OwnerReference{
+		APIVersion: v1alpha1.GroupVersion.String(), Kind: "ExternalSecret",
+		Name: p.es.Name, UID: p.es.UID, Controller: &yes, BlockOwnerDeletion: &no,
+	}
+}
+
 // storeLabels are those for the stores that the object is read from.
 func (p *pass) storeLabels() []string {
 	var labels []string
@@ -514,11 +523,8 @@ func (p *pass) desired(out render.Output) target.Desired {
 		d.Labels[l] = "true"
 	}
 	if p.owns() {
-		yes, no := true, false
-		d.Owner = &metav1.OwnerReference{
-			APIVersion: v1alpha1.GroupVersion.String(), Kind: "ExternalSecret",
-			Name: p.es.Name, UID: p.es.UID, Controller: &yes, BlockOwnerDeletion: &no,
-		}
+		owner := p.ownerReference()
+		d.Owner = &owner
 	}
 	return d
 }

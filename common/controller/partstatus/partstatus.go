@@ -4,8 +4,6 @@ package partstatus
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -19,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/target"
 )
 
 // maxMessage bounds the message of a part.
@@ -111,20 +110,6 @@ func cut(text string) string {
 	return strings.ToValidUTF8(text[:maxMessage-3], "") + "..."
 }
 
-// maxFieldManager is the longest name of a field manager that the API server takes
-// (k8s.io/apimachinery/pkg/apis/meta/v1/validation).
-const maxFieldManager = 128
-
-// manager is the field manager of the module's entries.
-func (r Recorder) manager() string {
-	const prefix = "direct-secrets-part:"
-	if m := prefix + r.Module; len(m) <= maxFieldManager {
-		return m
-	}
-	sum := sha256.Sum256([]byte(r.Module))
-	return prefix + hex.EncodeToString(sum[:])
-}
-
 // apply writes the entry, or takes it out, and returns the resourceVersion of the object; empty if it is another
 // by now.
 func (r Recorder) apply(ctx context.Context, kind string, o client.Object, s *v1alpha1.PartStatus) (string, error) {
@@ -145,7 +130,7 @@ func (r Recorder) apply(ctx context.Context, kind string, o client.Object, s *v1
 	out.SetNamespace(o.GetNamespace())
 	out.SetName(o.GetName())
 	err = r.Client.Status().Patch(ctx, out, client.RawPatch(types.ApplyPatchType, body),
-		client.FieldOwner(r.manager()), client.ForceOwnership)
+		client.FieldOwner(target.FieldManager("direct-secrets-part:", r.Module)), client.ForceOwnership)
 	if kerrors.IsConflict(err) || kerrors.IsNotFound(err) {
 		return "", nil // It is another object by now, or none.
 	}
