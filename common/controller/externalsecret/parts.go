@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/controller/message"
 	"github.com/direct-secrets/direct-secrets/common/controller/routing"
 	"github.com/direct-secrets/direct-secrets/common/part"
 	"github.com/direct-secrets/direct-secrets/common/presence"
@@ -318,7 +319,7 @@ func (r *Reconciler) partEvent(o client.Object) (types.NamespacedName, bool) {
 // shown reports whether the status says a verdict already.
 func (p *pass) shown(v verdict) bool {
 	c := meta.FindStatusCondition(p.seen.Conditions, v1alpha1.ConditionReady)
-	return c != nil && c.Status == v.status && c.Reason == v.reason && c.Message == cut(v.message) && c.ObservedGeneration == p.es.Generation
+	return c != nil && c.Status == v.status && c.Reason == v.reason && c.Message == message.Cut(v.message, maxMessage) && c.ObservedGeneration == p.es.Generation
 }
 
 // misused says that a reference names a Kind of the wrong sort; empty if it does not.

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
@@ -20,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/controller/message"
 	"github.com/direct-secrets/direct-secrets/common/policy"
 )
 
@@ -61,7 +61,7 @@ func readFailed(err error) verdict {
 // conclude writes the conditions of a verdict into a status. They follow kstatus: Reconciling while
 // the loop tries again, Stalled where only a person can help, neither while all is well.
 func conclude(st *v1alpha1.ExternalSecretStatus, generation int64, v verdict) {
-	v.message = cut(v.message)
+	v.message = message.Cut(v.message, maxMessage)
 	st.ObservedGeneration = generation
 	set := func(t string, status metav1.ConditionStatus, reason, message string) {
 		meta.SetStatusCondition(&st.Conditions, metav1.Condition{
@@ -82,13 +82,6 @@ func conclude(st *v1alpha1.ExternalSecretStatus, generation int64, v verdict) {
 	case retrying:
 		set(v1alpha1.ConditionReconciling, metav1.ConditionTrue, "Retrying", "it is tried again with back-off")
 	}
-}
-
-func cut(message string) string {
-	if len(message) <= maxMessage {
-		return message
-	}
-	return strings.ToValidUTF8(message[:maxMessage-3], "") + "..."
 }
 
 // patchStatus writes a status if it differs from the one that was seen. It is a merge patch guarded

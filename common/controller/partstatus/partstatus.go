@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
-	"strings"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 	kerrors "k8s.io/apimachinery/pkg/api/errors"
@@ -17,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/controller/message"
 	"github.com/direct-secrets/direct-secrets/common/target"
 )
 
@@ -83,7 +83,7 @@ func (s Said) entry(module string, is *v1alpha1.PartStatus) *v1alpha1.PartStatus
 	if s.Part == nil && s.Message == "" {
 		return nil
 	}
-	want := &v1alpha1.PartStatus{Module: module, Reason: s.Reason, Message: cut(s.Message)}
+	want := &v1alpha1.PartStatus{Module: module, Reason: s.Reason, Message: message.Cut(s.Message, maxMessage)}
 	switch {
 	case s.Part != nil:
 		want.Name, want.UID, want.ResourceVersion = s.Part.GetName(), s.Part.GetUID(), s.Part.GetResourceVersion()
@@ -101,13 +101,6 @@ func same(a, b *v1alpha1.PartStatus) bool {
 		return a == nil && b == nil
 	}
 	return *a == *b
-}
-
-func cut(text string) string {
-	if len(text) <= maxMessage {
-		return text
-	}
-	return strings.ToValidUTF8(text[:maxMessage-3], "") + "..."
 }
 
 // apply writes the entry, or takes it out, and returns the resourceVersion of the object; empty if it is another

@@ -20,6 +20,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/connection"
 	"github.com/direct-secrets/direct-secrets/common/controller/lanes"
+	"github.com/direct-secrets/direct-secrets/common/controller/message"
 	"github.com/direct-secrets/direct-secrets/common/controller/routing"
 	"github.com/direct-secrets/direct-secrets/common/policy"
 	"github.com/direct-secrets/direct-secrets/common/push"
@@ -319,5 +320,5 @@ func (p *pass) latest() []v1alpha1.PushStoreStatus {
 func (p *pass) tell(reason, format string, args ...any) {
 	p.log.Info(fmt.Sprintf(format, args...), "reason", reason, "PushSecret", p.key.String())
 	// An event takes 1,024 characters.
-	p.events.Eventf(p.ps, nil, corev1.EventTypeWarning, reason, "Push", "%s", cut(fmt.Sprintf(format, args...), maxNote))
+	p.events.Eventf(p.ps, nil, corev1.EventTypeWarning, reason, "Push", "%s", message.Cut(fmt.Sprintf(format, args...), maxNote))
 }

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/controller/message"
 	"github.com/direct-secrets/direct-secrets/common/policy"
 	"github.com/direct-secrets/direct-secrets/common/store"
 )
@@ -66,7 +67,7 @@ func (d *destination) conclude(v verdict, generation int64) {
 }
 
 func set(conditions *[]metav1.Condition, kind string, v verdict, generation int64) {
-	v.message = cut(v.message, maxMessage)
+	v.message = message.Cut(v.message, maxMessage)
 	if v.status == "" {
 		v.status = metav1.ConditionUnknown
 		if c := meta.FindStatusCondition(*conditions, kind); c != nil {
@@ -74,14 +75,6 @@ func set(conditions *[]metav1.Condition, kind string, v verdict, generation int6
 		}
 	}
 	meta.SetStatusCondition(conditions, metav1.Condition{LastTransitionTime: metav1.Now().Rfc3339Copy(), Type: kind, Status: v.status, Reason: v.reason, Message: v.message, ObservedGeneration: generation})
-}
-
-// cut shortens a text to a number of bytes.
-func cut(text string, most int) string {
-	if len(text) <= most {
-		return text
-	}
-	return strings.ToValidUTF8(text[:most-3], "") + "..."
 }
 
 // heartbeat reports whether the times of a success are to be written.
