@@ -35,6 +35,26 @@ func (c *ControlPlane) InstallCRDs(ctx context.Context, manifests ...[]byte) err
 	return c.startControllerManager(ctx)
 }
 
+// ServeCRDs returns when all CustomResourceDefinitions that somebody else has installed are served. Like InstallCRDs
+// it restarts the controller manager.
+func (c *ControlPlane) ServeCRDs(ctx context.Context) error {
+	client, err := dynamic.NewForConfig(c.config)
+	if err != nil {
+		return err
+	}
+	list, err := client.Resource(crdResource).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	for _, crd := range list.Items {
+		if err := waitServed(ctx, client, crd.GetName()); err != nil {
+			return fmt.Errorf("CustomResourceDefinition %s is not served: %w", crd.GetName(), err)
+		}
+	}
+	c.controllerManager.kill()
+	return c.startControllerManager(ctx)
+}
+
 // applyCRDs applies CRDs, waits until they are served, and tells whether one was new.
 func (c *ControlPlane) applyCRDs(ctx context.Context, manifests [][]byte) (fresh bool, err error) {
 	crds, err := decode(manifests)

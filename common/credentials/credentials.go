@@ -80,6 +80,8 @@ func (r *Reader) ConfigMapValue(ctx context.Context, sel v1alpha1.ConfigMapKeySe
 	})
 }
 
+// +kubebuilder:rbac:groups="",resources=secrets;configmaps,verbs=get
+
 // value reads the object that sel names into o, and returns what found finds in it. what and refTo are
 // those of its kind.
 func (r *Reader) value(ctx context.Context, sel v1alpha1.SecretKeySelector, what string, refTo func(namespace, name string) watch.ObjectRef, o client.Object, found func() []byte) ([]byte, error) {
@@ -107,7 +109,8 @@ func (r *Reader) value(ctx context.Context, sel v1alpha1.SecretKeySelector, what
 	return v, nil
 }
 
-// ServiceAccountToken implements store.Credentials.
+// ServiceAccountToken implements store.Credentials. Few modules need the right to it, and it is one to be given with
+// care: each that calls this has a marker for it beside the call.
 func (r *Reader) ServiceAccountToken(ctx context.Context, sel v1alpha1.ServiceAccountSelector, audiences ...string) (string, error) {
 	ns, err := r.namespace(sel.Namespace, "ServiceAccount", sel.Name)
 	if err != nil {
@@ -127,7 +130,7 @@ func (r *Reader) ServiceAccountToken(ctx context.Context, sel v1alpha1.ServiceAc
 	case kerrors.IsNotFound(err):
 		return "", store.NewError(store.Invalid, "auth: ServiceAccount %s/%s does not exist; create it or correct the reference", ns, sel.Name)
 	case kerrors.IsForbidden(err):
-		return "", store.NewError(store.Denied, "auth: the operator may not create tokens for ServiceAccount %s/%s; grant it serviceaccounts/token", ns, sel.Name)
+		return "", store.NewError(store.Denied, "auth: the operator may not create tokens for ServiceAccount %s/%s; grant it serviceaccounts/token: in the chart, set serviceAccountTokens.enabled", ns, sel.Name)
 	case err != nil:
 		return "", store.NewError(store.Unavailable, "auth: cannot get a token for ServiceAccount %s/%s: %s", ns, sel.Name, kerrors.ReasonForError(err))
 	}

@@ -160,6 +160,9 @@ func (o *Operator) logger() logr.Logger {
 	return logr.FromSlogHandler(slog.NewJSONHandler(os.Stderr, nil))
 }
 
+// Loops tell by events what has happened. One that repeats is patched.
+// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
+
 func (o *Operator) manager() (manager.Manager, error) {
 	cfg := o.config
 	if cfg == nil {
@@ -198,6 +201,7 @@ func (o *Operator) manager() (manager.Manager, error) {
 		PprofBindAddress:       o.flags.PprofAddress,
 
 		LeaderElection:                      o.flags.LeaderElect,
+		LeaderElectionID:                    o.leaseName(), // It is what metrics call the lock.
 		LeaderElectionResourceLockInterface: lock,
 		LeaderElectionReleaseOnCancel:       true,
 
@@ -255,6 +259,7 @@ func (o *Operator) setup(mgr manager.Manager) error {
 	if err != nil {
 		return err
 	}
+	buildInfo.WithLabelValues(self.Name, self.Class, self.Version).Set(1)
 	board, duties, err := presence.Setup(mgr, live, presence.Options{Namespace: o.presenceNamespace(), Self: self, Timing: o.presence})
 	if err != nil {
 		return errors.Wrap(err, "cannot set up presence")

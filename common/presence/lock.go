@@ -11,6 +11,9 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 )
 
+// A lock is given up by an update, too; a Lease is never deleted.
+// +kubebuilder:rbac:groups=coordination.k8s.io,resources=leases,verbs=get;create;update,roleName=leases
+
 // NewLock returns a lock on a Lease, for a holder by the name of identity who gives up after the deadline. It has a
 // client for Leases alone: the one that client-go makes for a lock has one for each group of the API, which cost
 // memory. It emits no events.

@@ -18,6 +18,8 @@ type reader struct {
 	leases cache.Cache
 }
 
+// +kubebuilder:rbac:groups=coordination.k8s.io,resources=leases,verbs=list;watch,roleName=leases
+
 // newLeases returns a cache of the Leases of all members. It is not that of the manager: every loop waits until
 // that is full, and an operator that cannot read Leases shall do all else that it is there for.
 func newLeases(mgr manager.Manager, namespace string) (cache.Cache, error) {

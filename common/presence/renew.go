@@ -51,6 +51,8 @@ func (r *renewer) Start(ctx context.Context) error {
 	}
 }
 
+// +kubebuilder:rbac:groups=coordination.k8s.io,resources=leases,verbs=get;create;update,roleName=leases
+
 // renew renews the Lease, unless another replica has done so since the last look. While replicas differ, as in
 // a rollout, it tells what the one that leads tells.
 func (r *renewer) renew(ctx context.Context) error {

@@ -22,6 +22,9 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/store"
 )
 
+// What is there is changed by server-side apply and by patches of managedFields, never by an update.
+// +kubebuilder:rbac:groups="",resources=secrets,verbs=get;create;patch;delete
+
 // A Writer writes Secrets. Its client must read live, never from a cache.
 type Writer struct {
 	client client.Client

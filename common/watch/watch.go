@@ -121,6 +121,9 @@ func (w *Watches) Len() int {
 	return len(w.watches)
 }
 
+// Who asks for a watch names a Secret or a ConfigMap, or labels: what is not named is not listed.
+// +kubebuilder:rbac:groups="",resources=secrets;configmaps,verbs=list;watch
+
 func (w *Watches) listWatch(ref ObjectRef) *cache.ListWatch {
 	narrow := func(o *metav1.ListOptions) {
 		if o.LabelSelector = ref.Selector; ref.Name != "" {

@@ -3,7 +3,8 @@ package config
 
 import _ "embed"
 
-// RBAC holds the ClusterRole as a YAML document.
+// RBAC holds ClusterRoles as YAML documents, made from the markers +kubebuilder:rbac of the code; the comment of each
+// says where to bind it.
 //
 //go:embed rbac.yaml
 var RBAC []byte

@@ -10,6 +10,12 @@ import (
 	"github.com/direct-secrets/direct-secrets/generator-password/apis/v1alpha1"
 )
 
+// What the loops of common ask for, for these Kinds: a generator is read live before it makes other values.
+// +kubebuilder:rbac:groups=generator.direct-secrets.io,resources=passwords,verbs=get;list;watch
+// +kubebuilder:rbac:groups=generator.direct-secrets.io,resources=passwords/status,verbs=patch
+// +kubebuilder:rbac:groups=generator.direct-secrets.io,resources=clusterpasswords,verbs=get;list;watch,roleName=cluster
+// +kubebuilder:rbac:groups=generator.direct-secrets.io,resources=clusterpasswords/status,verbs=patch,roleName=cluster
+
 // Kinds returns the generator Kinds that this package serves.
 func Kinds() []store.Kind {
 	return []store.Kind{

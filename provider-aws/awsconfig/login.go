@@ -59,6 +59,9 @@ type webIdentity struct {
 	creds         store.Credentials
 }
 
+// Only spec.auth.serviceAccountRef asks for it.
+// +kubebuilder:rbac:groups="",resources=serviceaccounts/token,verbs=create,roleName=tokens
+
 // Retrieve exchanges a token. Tokens are short-lived, so none is kept.
 func (w *webIdentity) Retrieve(ctx context.Context) (aws.Credentials, error) {
 	audiences := w.account.Audiences

@@ -35,6 +35,12 @@ var (
 	_ store.Checker   = &Client{}
 )
 
+// What the loops of common ask for, for these Kinds: a generator is read live before it makes other values.
+// +kubebuilder:rbac:groups=aws.direct-secrets.io,resources=ecrauthorizationtokens,verbs=get;list;watch
+// +kubebuilder:rbac:groups=aws.direct-secrets.io,resources=ecrauthorizationtokens/status,verbs=patch
+// +kubebuilder:rbac:groups=aws.direct-secrets.io,resources=clusterecrauthorizationtokens,verbs=get;list;watch,roleName=cluster
+// +kubebuilder:rbac:groups=aws.direct-secrets.io,resources=clusterecrauthorizationtokens/status,verbs=patch,roleName=cluster
+
 // Connect makes the client of a generator, namespaced or not. AWS is not called.
 func Connect[S Object](ctx context.Context, s S, creds store.Credentials) (store.Client, error) {
 	r, ok := registries[s.Scope()]

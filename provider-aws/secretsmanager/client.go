@@ -52,6 +52,12 @@ var (
 	_ store.Checker = &Client{}
 )
 
+// What the loops of common ask for, for these Kinds.
+// +kubebuilder:rbac:groups=aws.direct-secrets.io,resources=awssecretsmanagers,verbs=list;watch
+// +kubebuilder:rbac:groups=aws.direct-secrets.io,resources=awssecretsmanagers/status,verbs=patch
+// +kubebuilder:rbac:groups=aws.direct-secrets.io,resources=clusterawssecretsmanagers,verbs=list;watch,roleName=cluster
+// +kubebuilder:rbac:groups=aws.direct-secrets.io,resources=clusterawssecretsmanagers/status,verbs=patch,roleName=cluster
+
 // Connect makes the client of a store, namespaced or not. AWS is not called.
 func Connect[S Object](ctx context.Context, s S, creds store.Credentials) (store.Client, error) {
 	c, err := awsconfig.LoadStore(ctx, s, creds)

@@ -49,6 +49,12 @@ var (
 	_ store.Checker   = &Client{}
 )
 
+// What the loops of common ask for, for these Kinds: a generator is read live before it makes other values.
+// +kubebuilder:rbac:groups=aws.direct-secrets.io,resources=stssessiontokens,verbs=get;list;watch
+// +kubebuilder:rbac:groups=aws.direct-secrets.io,resources=stssessiontokens/status,verbs=patch
+// +kubebuilder:rbac:groups=aws.direct-secrets.io,resources=clusterstssessiontokens,verbs=get;list;watch,roleName=cluster
+// +kubebuilder:rbac:groups=aws.direct-secrets.io,resources=clusterstssessiontokens/status,verbs=patch,roleName=cluster
+
 // Connect makes the client of a generator, namespaced or not. AWS is not called.
 func Connect[S Object](ctx context.Context, s S, creds store.Credentials) (store.Client, error) {
 	var asks v1alpha1.STSRequestParameters

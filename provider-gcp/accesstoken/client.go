@@ -29,6 +29,12 @@ type Provider struct {
 	RootCAs *x509.CertPool
 }
 
+// What the loops of common ask for, for these Kinds: a generator is read live before it makes other values.
+// +kubebuilder:rbac:groups=gcp.direct-secrets.io,resources=gcpaccesstokens,verbs=get;list;watch
+// +kubebuilder:rbac:groups=gcp.direct-secrets.io,resources=gcpaccesstokens/status,verbs=patch
+// +kubebuilder:rbac:groups=gcp.direct-secrets.io,resources=clustergcpaccesstokens,verbs=get;list;watch,roleName=cluster
+// +kubebuilder:rbac:groups=gcp.direct-secrets.io,resources=clustergcpaccesstokens/status,verbs=patch,roleName=cluster
+
 // Kinds returns the generator Kinds that the Provider serves.
 func (p Provider) Kinds() []store.Kind {
 	return []store.Kind{

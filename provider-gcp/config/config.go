@@ -3,8 +3,8 @@ package config
 
 import _ "embed"
 
-// RBAC holds the ClusterRoles as YAML documents: the one that is always needed, and one for stores
-// that log in with the token of a ServiceAccount.
+// RBAC holds ClusterRoles as YAML documents, made from the markers +kubebuilder:rbac of the code; the comment of each
+// says where to bind it.
 //
 //go:embed rbac.yaml
 var RBAC []byte

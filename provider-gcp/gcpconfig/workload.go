@@ -85,6 +85,9 @@ var impersonationRefusals = refusals{
 	"INVALID_ARGUMENT":  {store.Invalid, emailField, "Google rejects it, or the scopes that are asked for, as not valid"},
 }
 
+// Only spec.auth.workloadIdentity asks for it.
+// +kubebuilder:rbac:groups="",resources=serviceaccounts/token,verbs=create,roleName=tokens
+
 func (l workloadLogin) login(ctx context.Context) (token, error) {
 	scopes := l.scopes
 	if l.email != "" {

@@ -14,6 +14,12 @@ import (
 // defaultDelay is how long what was replaced stays valid, unless the spec says otherwise.
 const defaultDelay = 5 * time.Minute
 
+// What the loops of common ask for, for these Kinds: a generator is read live before it makes other values.
+// +kubebuilder:rbac:groups=vault.direct-secrets.io,resources=vaultdynamicsecrets,verbs=get;list;watch
+// +kubebuilder:rbac:groups=vault.direct-secrets.io,resources=vaultdynamicsecrets/status,verbs=patch
+// +kubebuilder:rbac:groups=vault.direct-secrets.io,resources=clustervaultdynamicsecrets,verbs=get;list;watch,roleName=cluster
+// +kubebuilder:rbac:groups=vault.direct-secrets.io,resources=clustervaultdynamicsecrets/status,verbs=patch,roleName=cluster
+
 // Kinds returns the generator Kinds that this package serves.
 func Kinds() []store.Kind {
 	return []store.Kind{

@@ -11,6 +11,12 @@ import (
 	"github.com/direct-secrets/direct-secrets/provider-vault/session"
 )
 
+// What the loops of common ask for, for these Kinds.
+// +kubebuilder:rbac:groups=vault.direct-secrets.io,resources=vaultkvs,verbs=list;watch
+// +kubebuilder:rbac:groups=vault.direct-secrets.io,resources=vaultkvs/status,verbs=patch
+// +kubebuilder:rbac:groups=vault.direct-secrets.io,resources=clustervaultkvs,verbs=list;watch,roleName=cluster
+// +kubebuilder:rbac:groups=vault.direct-secrets.io,resources=clustervaultkvs/status,verbs=patch,roleName=cluster
+
 // Kinds returns the store Kinds that this package serves.
 func Kinds() []store.Kind {
 	return []store.Kind{

@@ -146,6 +146,9 @@ type tokenSource struct {
 	audience string // where the ServiceAccount's selector names none
 }
 
+// Only the auth methods that name a ServiceAccount ask for it.
+// +kubebuilder:rbac:groups="",resources=serviceaccounts/token,verbs=create,roleName=tokens
+
 func (t tokenSource) get(ctx context.Context) (string, error) {
 	if t.secret != nil {
 		return textAt(ctx, t.creds, t.field, *t.secret)

@@ -19,6 +19,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/controller/partstatus"
 	"github.com/direct-secrets/direct-secrets/common/controller/routing"
+	"github.com/direct-secrets/direct-secrets/common/controller/tally"
 	"github.com/direct-secrets/direct-secrets/common/part"
 	"github.com/direct-secrets/direct-secrets/common/policy"
 	"github.com/direct-secrets/direct-secrets/common/render"
@@ -264,7 +265,7 @@ func (p *pass) handedOver(ctx context.Context, m *metav1.PartialObjectMetadata, 
 	} else {
 		p.backoff.Forget(p.request())
 	}
-	syncs.WithLabelValues("Part", v1alpha1.ReasonSecretSynced).Inc()
+	tally.Synced("Part", v1alpha1.ReasonSecretSynced)
 	if err := p.record(ctx, partstatus.Said{Part: m, Anew: p.obj.untold}); err != nil {
 		return reconcile.Result{}, err
 	}
@@ -288,7 +289,7 @@ func (p *pass) say(ctx context.Context, v verdict, wait time.Duration) (reconcil
 	if m != nil {
 		said.Part = m
 	}
-	syncs.WithLabelValues("Part", v.reason).Inc()
+	tally.Synced("Part", v.reason)
 	if err := p.record(ctx, said); err != nil || wait <= 0 {
 		return reconcile.Result{}, err
 	}
@@ -368,6 +369,8 @@ func (p *pass) mend(ctx context.Context) (*metav1.PartialObjectMetadata, error) 
 	}
 	return p.writePart(ctx, live, rec, live.Data)
 }
+
+// +kubebuilder:rbac:groups="",resources=secrets,verbs=get;create;patch;delete
 
 // writePart brings the part to a record and its data. live is nil if there is none.
 func (p *pass) writePart(ctx context.Context, live *corev1.Secret, rec part.Record, data map[string][]byte) (*metav1.PartialObjectMetadata, error) {

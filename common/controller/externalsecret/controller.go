@@ -26,6 +26,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/connection"
 	"github.com/direct-secrets/direct-secrets/common/controller/routing"
+	"github.com/direct-secrets/direct-secrets/common/controller/tally"
 	"github.com/direct-secrets/direct-secrets/common/presence"
 	"github.com/direct-secrets/direct-secrets/common/queue"
 	"github.com/direct-secrets/direct-secrets/common/store"
@@ -85,6 +86,10 @@ func Setup(mgr manager.Manager, live client.Client, pool *connection.Pool, watch
 	if o.Now == nil {
 		o.Now = time.Now
 	}
+	ledger, err := tally.New(mgr, "ExternalSecret", tally.WithClock(o.Now))
+	if err != nil {
+		return errors.Wrap(err, "cannot add the ledger")
+	}
 	r := &Reconciler{
 		client:  live,
 		cache:   mgr.GetCache(),
@@ -95,6 +100,7 @@ func Setup(mgr manager.Manager, live client.Client, pool *connection.Pool, watch
 		routes:  routes,
 		opts:    o,
 		objects: newObjects(),
+		ledger:  ledger,
 		backoff: ratelimiter.NewController(),
 		started: o.Now(),
 	}
@@ -155,6 +161,11 @@ func (c *Credentials) Changed(k store.Kind, s types.NamespacedName, namespace st
 	}
 }
 
+// +kubebuilder:rbac:groups=direct-secrets.io,resources=externalsecrets,verbs=list;watch
+// +kubebuilder:rbac:groups="",resources=secrets,verbs=list;watch
+// Labels of namespaces say which of them a cluster store admits.
+// +kubebuilder:rbac:groups="",resources=namespaces,verbs=list;watch,roleName=cluster
+
 func (r *Reconciler) watch(c controller.Controller, mgr manager.Manager) error {
 	secrets := routing.SecretMetadata()
 	sources := []source.Source{
@@ -196,6 +207,9 @@ func (r *Reconciler) objectEvents() handler.EventHandler {
 			if es.Status.RefreshTime != nil && es.Status.ObservedGeneration == es.Generation {
 				priority = queue.Low
 			}
+			if priority == queue.High {
+				r.objects.changed(client.ObjectKeyFromObject(es), es.Generation, r.opts.Now())
+			}
 			r.enqueue(client.ObjectKeyFromObject(es), priority)
 		},
 		UpdateFunc: func(_ context.Context, e event.UpdateEvent, _ requests) {
@@ -233,6 +247,9 @@ func (r *Reconciler) updated(was, es *v1alpha1.ExternalSecret) {
 		r.enqueue(key, queue.High)
 	case !mine, other, metadataHash(was) != metadataHash(es),
 		was.Annotations[v1alpha1.RefreshRequestAnnotation] != es.Annotations[v1alpha1.RefreshRequestAnnotation]:
+		if mine {
+			r.objects.changed(key, es.Generation, r.opts.Now())
+		}
 		r.enqueue(key, queue.High)
 	}
 }

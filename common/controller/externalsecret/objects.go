@@ -21,8 +21,8 @@ type object struct {
 	mu sync.Mutex
 
 	uid types.UID
-	// next is the time of the next periodic refresh.
-	next time.Time
+	// next is the time of the next periodic refresh, good that of the last good one.
+	next, good time.Time
 	// notBefore holds a retry back; it counts for one generation and refresh request.
 	notBefore time.Time
 	attempt   attempt
@@ -87,6 +87,14 @@ type objects struct {
 	m  map[types.NamespacedName]*object
 	// awaits holds, by object, the name of the target that somebody else must change.
 	awaits map[types.NamespacedName]string
+	// changes holds, by object, the change that has yet to reach its Secret.
+	changes map[types.NamespacedName]change
+}
+
+// change is when this process has seen a change first, and the generation that it led to.
+type change struct {
+	at         time.Time
+	generation int64
 }
 
 func newObjects() *objects {
@@ -153,10 +161,43 @@ func (o *objects) await(key types.NamespacedName, target string) string {
 	return was
 }
 
+// changed notes that an object was created or changed, unless an earlier change has yet to reach its Secret.
+func (o *objects) changed(key types.NamespacedName, generation int64, now time.Time) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.changes == nil {
+		o.changes = map[types.NamespacedName]change{}
+	}
+	if _, waits := o.changes[key]; !waits {
+		o.changes[key] = change{now, generation}
+	}
+}
+
+// taken returns since when the change of an object was waiting that a generation brought, and drops it; zero
+// if none was.
+func (o *objects) taken(key types.NamespacedName, generation int64) time.Time {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	c, ok := o.changes[key]
+	if !ok || c.generation > generation {
+		return time.Time{}
+	}
+	o.drop(key)
+	return c.at
+}
+
+// drop forgets a change. A map keeps the room that it once needed, so an empty one goes. The mutex must be held.
+func (o *objects) drop(key types.NamespacedName) {
+	if delete(o.changes, key); len(o.changes) == 0 {
+		o.changes = nil
+	}
+}
+
 // forget drops an object that is gone or not ours.
 func (o *objects) forget(key types.NamespacedName) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	o.drop(key)
 	if obj := o.m[key]; obj != nil {
 		obj.forget()
 		delete(o.m, key)

@@ -23,6 +23,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/connection"
 	"github.com/direct-secrets/direct-secrets/common/controller/routing"
+	"github.com/direct-secrets/direct-secrets/common/controller/tally"
 	"github.com/direct-secrets/direct-secrets/common/fetch"
 	"github.com/direct-secrets/direct-secrets/common/policy"
 	"github.com/direct-secrets/direct-secrets/common/queue"
@@ -53,6 +54,7 @@ type Reconciler struct {
 	opts    Options
 
 	objects *objects
+	ledger  *tally.Ledger
 	rules   routing.Rulebook
 	backoff workqueue.TypedRateLimiter[reconcile.Request]
 	// enqueueAfter adds an object with a priority to the queue.
@@ -85,6 +87,8 @@ type pass struct {
 	foreign map[v1alpha1.StoreRef]bool
 	// handed is what is known of the values that lie in parts.
 	handed handed
+	// written is true once the target was written.
+	written bool
 }
 
 // Reconcile brings one ExternalSecret a step on. A panic becomes an error that does not show its
@@ -137,7 +141,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (res 
 		return soon(), client.IgnoreNotFound(err)
 	}
 	p := &pass{Reconciler: r, ctx: ctx, es: es, obj: obj, seen: seen, next: seen.DeepCopy()}
-	return p.run(ctx)
+	res, err = p.run(ctx)
+	p.account()
+	return res, err
 }
 
 // mine reports whether this operator is the one that reconciles an object: its module serves the
@@ -570,6 +576,8 @@ func (p *pass) stores(ctx context.Context) (map[v1alpha1.StoreRef]*fetch.Loader,
 func (p *pass) succeed(ctx context.Context, a *answer, e effect) (reconcile.Result, error) {
 	p.backoff.Forget(p.request())
 	p.obj.next, p.obj.yielded, p.obj.yieldsAll, p.obj.misses = time.Time{}, e.yielded, e.yieldsAll, 0
+	p.obj.good = a.at
+	p.took(a)
 	if policy.Periodic(p.es.Spec.RefreshPolicy, p.plan.Interval) {
 		p.obj.next = a.at.Add(policy.Jitter(p.plan.Interval, p.opts.Random()))
 	}
@@ -641,6 +649,7 @@ func (r *Reconciler) forget(key types.NamespacedName) {
 	r.unwatch(key)
 	r.watches.Remove(textOwner(key))
 	r.objects.forget(key)
+	r.ledger.Forget(key)
 	r.backoff.Forget(reconcile.Request{NamespacedName: key})
 }
 
@@ -677,7 +686,7 @@ func (p *pass) done(ctx context.Context, v verdict, wait time.Duration) (reconci
 // conclude writes the status if it changed.
 func (p *pass) conclude(ctx context.Context, v verdict, wait time.Duration) (reconcile.Result, error) {
 	conclude(p.next, p.es.Generation, v)
-	syncs.WithLabelValues("ExternalSecret", v.reason).Inc()
+	tally.Synced("ExternalSecret", v.reason)
 	if err := p.patchStatus(ctx, p.es, p.obj, p.next); err != nil {
 		return reconcile.Result{}, err
 	}

@@ -84,6 +84,9 @@ func conclude(st *v1alpha1.ExternalSecretStatus, generation int64, v verdict) {
 	}
 }
 
+// +kubebuilder:rbac:groups=direct-secrets.io,resources=externalsecrets/status,verbs=patch
+// +kubebuilder:rbac:groups=direct-secrets.io,resources=externalsecrets,verbs=get
+
 // patchStatus writes a status if it differs from the one that was seen. It is a merge patch guarded
 // by the resourceVersion; if somebody else wrote meanwhile, the object is read live and the status,
 // and only the status, is tried again. What was found for a spec that is no longer the one is not

@@ -64,6 +64,8 @@ func (p *pass) withParts(ctx context.Context, values render.Values) (render.Valu
 	}, true, nil
 }
 
+// +kubebuilder:rbac:groups="",resources=secrets,verbs=get;delete
+
 // open reads a part that the status records. Of one that is not as it was recorded the record is empty.
 func (p *pass) open(ctx context.Context, s v1alpha1.PartStatus) (*corev1.Secret, part.Record, error) {
 	live := &corev1.Secret{}

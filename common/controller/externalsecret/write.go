@@ -364,6 +364,7 @@ func (p *pass) change(ctx context.Context, decision policy.Decision, live *corev
 // wrote notes a write of the target.
 func (p *pass) wrote(s *corev1.Secret, what string) {
 	p.remember(s)
+	p.written = true
 	if p.lost {
 		p.obj.fight = p.obj.fight.Revert(p.opts.Now())
 	}
@@ -425,6 +426,8 @@ func (p *pass) former() ([]string, error) {
 	}
 	return names, nil
 }
+
+// +kubebuilder:rbac:groups=direct-secrets.io,resources=externalsecrets,verbs=get
 
 // fence reads the ExternalSecret live, after the Secret was read, where another incarnation or a
 // later generation of it may be at work. Generations only grow under one uid, so what passes here

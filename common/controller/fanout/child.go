@@ -35,6 +35,10 @@ type outcome struct {
 	written bool
 }
 
+// A child is written whole, since fields that this version does not know must not be dropped.
+// +kubebuilder:rbac:groups=direct-secrets.io,resources=externalsecrets;pushsecrets,verbs=get
+// +kubebuilder:rbac:groups=direct-secrets.io,resources=externalsecrets;pushsecrets,verbs=create;update,roleName=cluster
+
 // provision brings one child in step. Another's object of that name is left alone.
 func (r *reconciler) provision(ctx context.Context, parent client.Object, want Want, namespace string, fight policy.Fight) (outcome, error) {
 	key := types.NamespacedName{Namespace: namespace, Name: want.Name}
@@ -116,6 +120,8 @@ func (r *reconciler) create(ctx context.Context, parent client.Object, want Want
 	return child, r.client.Create(ctx, child)
 }
 
+// +kubebuilder:rbac:groups=direct-secrets.io,resources=externalsecrets;pushsecrets,verbs=delete,roleName=cluster
+
 // withdraw removes the children in a namespace that are not wanted any more; those by another name than now only
 // after the new one is there. What this object did not make is left. With a child its Secret may go for good, so none
 // goes for what only the cache says: it may not have the labels of the namespace yet that the parent is about.
@@ -143,6 +149,8 @@ func (r *reconciler) withdraw(ctx context.Context, parent client.Object, want Wa
 	}
 	return nil
 }
+
+// +kubebuilder:rbac:groups="",resources=namespaces,verbs=get,roleName=cluster
 
 // unwanted returns an error if the API server knows better than the cache what a parent wants, or which labels a
 // namespace has.

@@ -26,6 +26,7 @@ import (
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/controller/routing"
+	"github.com/direct-secrets/direct-secrets/common/controller/tally"
 	"github.com/direct-secrets/direct-secrets/common/queue"
 )
 
@@ -93,11 +94,18 @@ type reconciler struct {
 	kind   Kind
 	owner  metav1.OwnerReference
 	duties Duties
+	ledger *tally.Ledger
 	board  board
 	raws   raws
 	now    func() time.Time
 	add    func(t task, priority int, after time.Duration)
 }
+
+// What only the fan-out asks for, also of children, is among the rights of who serves all namespaces: no other
+// operator runs it.
+// +kubebuilder:rbac:groups=direct-secrets.io,resources=clusterexternalsecrets;clusterpushsecrets,verbs=list;watch,roleName=cluster
+// +kubebuilder:rbac:groups=direct-secrets.io,resources=externalsecrets;pushsecrets,verbs=list;watch
+// +kubebuilder:rbac:groups="",resources=namespaces,verbs=list;watch,roleName=cluster
 
 // Setup adds the loop to a manager. live must not read from a cache.
 func Setup(mgr manager.Manager, live client.Client, duties Duties, k Kind) error {
@@ -105,9 +113,13 @@ func Setup(mgr manager.Manager, live client.Client, duties Duties, k Kind) error
 	if err != nil {
 		return err
 	}
+	ledger, err := tally.New(mgr, k.ParentKind, tally.While(duties.Held))
+	if err != nil {
+		return errors.Wrap(err, "cannot add the ledger")
+	}
 	yes, no := true, false
 	r := &reconciler{
-		client: live, cache: mgr.GetCache(), kind: k, duties: duties, now: time.Now,
+		client: live, cache: mgr.GetCache(), kind: k, duties: duties, ledger: ledger, now: time.Now,
 		owner: metav1.OwnerReference{APIVersion: gvk.GroupVersion().String(), Kind: gvk.Kind, Controller: &yes, BlockOwnerDeletion: &no},
 	}
 	err = mgr.GetFieldIndexer().IndexField(context.Background(), k.Child(), ownerIndex, func(o client.Object) []string {

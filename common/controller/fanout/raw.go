@@ -60,6 +60,8 @@ func (r *reconciler) raw(ctx context.Context, parent client.Object) (map[string]
 	return r.live(ctx, parent)
 }
 
+// +kubebuilder:rbac:groups=direct-secrets.io,resources=clusterexternalsecrets;clusterpushsecrets,verbs=get,roleName=cluster
+
 // live returns the spec that a parent has for its children, as the API server has it now; a conflict if the parent is
 // not as it was given.
 func (r *reconciler) live(ctx context.Context, parent client.Object) (map[string]any, error) {

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/direct-secrets/direct-secrets/common/controller/routing"
+	"github.com/direct-secrets/direct-secrets/common/controller/tally"
 	"github.com/direct-secrets/direct-secrets/common/queue"
 )
 
@@ -37,6 +38,7 @@ func (r *reconciler) Reconcile(ctx context.Context, t task) (reconcile.Result, e
 	}
 	if t.Name == "" {
 		r.board.clear()
+		r.ledger.Clear()
 		for _, name := range r.parents(ctx) {
 			r.add(taskOf(name, ""), queue.High, 0)
 		}
@@ -48,6 +50,7 @@ func (r *reconciler) Reconcile(ctx context.Context, t task) (reconcile.Result, e
 	case kerrors.IsNotFound(err) || err == nil && parent.GetDeletionTimestamp() != nil:
 		r.board.forget(t.Name) // The collector removes what it owns.
 		r.raws.forget(t.Name)
+		r.ledger.Forget(types.NamespacedName{Name: t.Name})
 		return reconcile.Result{}, nil
 	case err != nil:
 		return reconcile.Result{}, errors.Wrap(err, "cannot read the object")
@@ -106,6 +109,9 @@ func (r *reconciler) oversee(ctx context.Context, parent client.Object, want Wan
 	}
 	conclude(next, parent.GetGeneration(), pending, invalid)
 	r.board.shown(parent)
+	standing := tally.Of(next.Conditions, parent.GetCreationTimestamp().Time)
+	r.ledger.Set(client.ObjectKeyFromObject(parent), standing)
+	tally.Synced(r.kind.ParentKind, standing.Reason)
 	if err := r.patch(ctx, parent, want.Status, next); err != nil {
 		return reconcile.Result{}, err
 	}

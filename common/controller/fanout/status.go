@@ -53,6 +53,8 @@ func conclude(st *v1alpha1.FanOutStatus, generation int64, pending int, invalid 
 	meta.SetStatusCondition(&st.Conditions, c)
 }
 
+// +kubebuilder:rbac:groups=direct-secrets.io,resources=clusterexternalsecrets/status;clusterpushsecrets/status,verbs=patch,roleName=cluster
+
 // patch writes a status that has changed.
 func (r *reconciler) patch(ctx context.Context, parent client.Object, before, next *v1alpha1.FanOutStatus) error {
 	if equality.Semantic.DeepEqual(before, next) {

@@ -96,6 +96,8 @@ func (p *pass) live(ctx context.Context) (*corev1.Secret, error) {
 	return s, errors.Wrap(err, "cannot read the part")
 }
 
+// +kubebuilder:rbac:groups=direct-secrets.io,resources=externalsecrets;pushsecrets,verbs=get
+
 // fence reads the object and its generators live where caches that are behind could do harm: before values
 // are replaced, before a part is given to an object, and before anything is revoked. It is true if they are not
 // as this pass takes them to be.
@@ -164,6 +166,8 @@ func (p *pass) draft(rec part.Record, live *corev1.Secret) *draft {
 	d.rec.Retired = append(d.rec.Retired, p.obj.carried...)
 	return d
 }
+
+// +kubebuilder:rbac:groups="",resources=secrets,verbs=get;create;patch;delete
 
 // keep writes the part as it shall be, if it is not so.
 func (p *pass) keep(ctx context.Context, live *corev1.Secret, d *draft) error {

@@ -162,6 +162,11 @@ func (r *Reconciler) everyone() {
 
 func (r *Reconciler) enqueue(req request) { r.enqueueAfter(req, queue.High, 0) }
 
+// +kubebuilder:rbac:groups=direct-secrets.io,resources=externalsecrets;pushsecrets,verbs=list;watch
+// +kubebuilder:rbac:groups="",resources=secrets,verbs=list;watch
+// Labels of namespaces say which of them a cluster generator admits.
+// +kubebuilder:rbac:groups="",resources=namespaces,verbs=list;watch,roleName=cluster
+
 func (r *Reconciler) watch(c controller.Controller, mgr manager.Manager) error {
 	sources := []source.Source{
 		source.Kind[client.Object](mgr.GetCache(), &v1alpha1.ExternalSecret{}, r.objectEvents()),

@@ -123,6 +123,9 @@ func (p *pass) finish(ctx context.Context, live *corev1.Secret, rec part.Record)
 	return p.letGo(ctx, live)
 }
 
+// A Secret that holds the values may carry no label any more, so all of the namespace are listed, as metadata.
+// +kubebuilder:rbac:groups="",resources=secrets,verbs=list
+
 // inUse reports whether a Secret lives that was made for the object of a part: it may hold what would be revoked.
 func (p *pass) inUse(ctx context.Context, rec part.Record) (bool, error) {
 	list := &metav1.PartialObjectMetadataList{}
@@ -135,6 +138,10 @@ func (p *pass) inUse(ctx context.Context, rec part.Record) (bool, error) {
 		return ok && mark.UID == rec.UID && s.DeletionTimestamp == nil
 	}), nil
 }
+
+// Where namespaces cannot be read, the answer to a dry run says whether this one ends.
+// +kubebuilder:rbac:groups="",resources=namespaces,verbs=get,roleName=cluster
+// +kubebuilder:rbac:groups="",resources=secrets,verbs=create
 
 // late reports whether a part was held for long enough in a namespace that terminates.
 func (p *pass) late(ctx context.Context, live *corev1.Secret) (bool, error) {

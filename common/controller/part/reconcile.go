@@ -20,6 +20,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/controller/partstatus"
 	"github.com/direct-secrets/direct-secrets/common/controller/routing"
+	"github.com/direct-secrets/direct-secrets/common/controller/tally"
 	"github.com/direct-secrets/direct-secrets/common/part"
 	"github.com/direct-secrets/direct-secrets/common/presence"
 	"github.com/direct-secrets/direct-secrets/common/queue"
@@ -54,6 +55,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (res 
 	p := &pass{Reconciler: r, req: decode(req), now: r.opts.Now()}
 	if err := p.run(ctx); err != nil {
 		return reconcile.Result{}, err
+	}
+	switch {
+	case p.obj == nil: // This module has no part of it.
+	case p.message == "":
+		tally.Synced("Part", v1alpha1.ReasonSecretSynced)
+	default:
+		tally.Synced("Part", v1alpha1.ReasonSecretSyncedError)
 	}
 	if p.wait <= 0 {
 		return reconcile.Result{}, nil

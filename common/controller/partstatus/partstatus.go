@@ -103,6 +103,8 @@ func same(a, b *v1alpha1.PartStatus) bool {
 	return *a == *b
 }
 
+// +kubebuilder:rbac:groups=direct-secrets.io,resources=externalsecrets/status;pushsecrets/status,verbs=patch
+
 // apply writes the entry, or takes it out, and returns the resourceVersion of the object; empty if it is another
 // by now.
 func (r Recorder) apply(ctx context.Context, kind string, o client.Object, s *v1alpha1.PartStatus) (string, error) {

@@ -26,6 +26,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/connection"
 	"github.com/direct-secrets/direct-secrets/common/controller/routing"
+	"github.com/direct-secrets/direct-secrets/common/controller/tally"
 	"github.com/direct-secrets/direct-secrets/common/queue"
 	"github.com/direct-secrets/direct-secrets/common/store"
 	"github.com/direct-secrets/direct-secrets/common/watch"
@@ -75,10 +76,14 @@ func Setup(mgr manager.Manager, live client.Client, pool *connection.Pool, watch
 	if o.CallTimeout == 0 {
 		o.CallTimeout = 30 * time.Second
 	}
+	ledger, err := tally.New(mgr, "PushSecret", tally.WithClock(o.Now))
+	if err != nil {
+		return errors.Wrap(err, "cannot add the ledger")
+	}
 	r := &Reconciler{
 		client: live, cache: mgr.GetCache(), events: mgr.GetEventRecorder("direct-secrets"), log: mgr.GetLogger(),
 		pool: pool, watches: watches, routes: routes, opts: o,
-		objects: map[types.NamespacedName]*object{},
+		objects: map[types.NamespacedName]*object{}, ledger: ledger,
 	}
 	var q *queue.Queue[reconcile.Request]
 	c, err := controller.New("pushsecret", mgr, controller.Options{
@@ -102,6 +107,10 @@ func Setup(mgr manager.Manager, live client.Client, pool *connection.Pool, watch
 func (r *Reconciler) enqueue(key types.NamespacedName, priority int) {
 	r.enqueueAfter(key, priority, 0)
 }
+
+// +kubebuilder:rbac:groups=direct-secrets.io,resources=pushsecrets,verbs=list;watch
+// Labels of namespaces say which of them a cluster store admits.
+// +kubebuilder:rbac:groups="",resources=namespaces,verbs=list;watch,roleName=cluster
 
 func (r *Reconciler) watch(c controller.Controller, mgr manager.Manager) error {
 	sources := []source.Source{source.Kind[client.Object](mgr.GetCache(), &v1alpha1.PushSecret{}, r.objectEvents())}

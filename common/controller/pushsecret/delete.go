@@ -186,6 +186,9 @@ func (p *pass) remove(ctx context.Context, d *destination) {
 	p.launch(ctx, d, jobs, a, "")
 }
 
+// Without the right nothing breaks: what could not be removed is then held for longer.
+// +kubebuilder:rbac:groups="",resources=namespaces,verbs=get,roleName=cluster
+
 // mayRelease reports whether an object may go although something of it stays behind: where its namespace
 // terminates nobody can mend a store or credentials that are gone, and a failure is held against it for a
 // while only. What was not tried has not failed.

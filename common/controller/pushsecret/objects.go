@@ -83,6 +83,8 @@ type storeState struct {
 	until    time.Time
 	// next is when the store is compared again; zero if that is not planned yet.
 	next time.Time
+	// good is when the store was in step last.
+	good time.Time
 }
 
 func (o *object) store(id storeID) *storeState {
@@ -148,5 +150,6 @@ func (r *Reconciler) forget(key types.NamespacedName) {
 	defer r.mu.Unlock()
 	r.objects[key].end()
 	delete(r.objects, key)
+	r.ledger.Forget(key)
 	r.watches.Remove(owner(key))
 }

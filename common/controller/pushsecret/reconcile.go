@@ -22,6 +22,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/controller/lanes"
 	"github.com/direct-secrets/direct-secrets/common/controller/message"
 	"github.com/direct-secrets/direct-secrets/common/controller/routing"
+	"github.com/direct-secrets/direct-secrets/common/controller/tally"
 	"github.com/direct-secrets/direct-secrets/common/policy"
 	"github.com/direct-secrets/direct-secrets/common/push"
 	"github.com/direct-secrets/direct-secrets/common/queue"
@@ -51,6 +52,7 @@ type Reconciler struct {
 
 	mu      sync.Mutex
 	objects map[types.NamespacedName]*object
+	ledger  *tally.Ledger
 }
 
 // pass is one look at one object.
@@ -90,6 +92,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (res 
 	if err := p.run(ctx); err != nil {
 		return reconcile.Result{}, err
 	}
+	p.account()
 	if p.wait <= 0 {
 		return reconcile.Result{}, nil
 	}
@@ -136,6 +139,9 @@ func (p *pass) hold(ctx context.Context, writes bool) error {
 	}
 	return p.setFinalizer(ctx, wants)
 }
+
+// A finalizer is no status, so the object itself is patched.
+// +kubebuilder:rbac:groups=direct-secrets.io,resources=pushsecrets,verbs=patch
 
 func (p *pass) setFinalizer(ctx context.Context, on bool) error {
 	next := p.ps.DeepCopy()
@@ -184,7 +190,7 @@ func (p *pass) foldOne(d *destination, s *storeState, res *result) {
 		}
 		return
 	}
-	s.failures, s.until, s.next = 0, time.Time{}, time.Time{}
+	s.failures, s.until, s.next, s.good = 0, time.Time{}, time.Time{}, res.at
 	if p.plan != nil && p.plan.Interval > 0 {
 		s.next = res.at.Add(policy.Jitter(p.plan.Interval, p.opts.Random()))
 	}
@@ -275,6 +281,33 @@ func (p *pass) due(d *destination, source string) bool {
 		return false
 	}
 	return true
+}
+
+// account notes how the object stands after a pass. The module that writes its Ready condition has it in its books.
+func (p *pass) account() {
+	if !p.leads(p.ps) || p.follows || p.ps.DeletionTimestamp != nil {
+		p.ledger.Forget(p.key)
+		return
+	}
+	s := tally.Of(p.lastReady(), p.ps.CreationTimestamp.Time)
+	if p.plan != nil && p.plan.Interval > 0 {
+		s.Interval, s.Good = p.plan.Interval, p.now
+		p.obj.mu.Lock()
+		for _, of := range p.stores {
+			good := p.obj.store(idOf(of)).good
+			if t := of.RefreshTime; t != nil && t.After(good) {
+				good = t.Time // A process before this one wrote it.
+			}
+			if good.Before(s.Good) {
+				s.Good = good
+			}
+		}
+		p.obj.mu.Unlock()
+		if s.Good.IsZero() {
+			s.Good = p.ps.CreationTimestamp.Time
+		}
+	}
+	p.ledger.Set(p.key, s)
 }
 
 // again has the object looked at after a time, or earlier.

@@ -59,6 +59,9 @@ func (p *pass) selector() (labels.Selector, error) {
 	return metav1.LabelSelectorAsSelector(s.Selector)
 }
 
+// They are listed where labels choose what is pushed.
+// +kubebuilder:rbac:groups="",resources=secrets,verbs=get;list
+
 // versions returns what is known of the versions of what is pushed, and watches it. It reads metadata
 // only, and only what has changed since.
 func (p *pass) versions(ctx context.Context) (*versions, error) {

@@ -19,6 +19,7 @@ import (
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/controller/message"
+	"github.com/direct-secrets/direct-secrets/common/controller/tally"
 	"github.com/direct-secrets/direct-secrets/common/policy"
 	"github.com/direct-secrets/direct-secrets/common/store"
 )
@@ -138,6 +139,7 @@ func (p *pass) conclude(ctx context.Context, of *verdict) error {
 			of = &v
 		}
 		set(&conditions, v1alpha1.ConditionReady, *of, p.ps.Generation)
+		tally.Synced("PushSecret", of.reason)
 		status["conditions"], status["observedGeneration"] = conditions, p.ps.Generation
 		changed = changed || !equality.Semantic.DeepEqual(conditions, p.lastReady())
 	}
@@ -169,6 +171,8 @@ func (p *pass) lastReady() []metav1.Condition {
 	}
 	return p.ps.Status.Conditions
 }
+
+// +kubebuilder:rbac:groups=direct-secrets.io,resources=pushsecrets/status,verbs=patch
 
 // apply writes the fields of the status that are this module's. Each module has a field manager of its own,
 // so that none takes away what another has written.

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/direct-secrets/direct-secrets/common/connection"
+	"github.com/direct-secrets/direct-secrets/common/controller/tally"
 	"github.com/direct-secrets/direct-secrets/common/store"
 )
 
@@ -100,8 +101,12 @@ func Setup(mgr manager.Manager, live client.Client, pool *connection.Pool, o Opt
 		if k.Cluster && o.Namespaced {
 			continue // Its informer would never sync.
 		}
+		ledger, err := tally.New(mgr, k.GoName(), tally.OfStores())
+		if err != nil {
+			return errors.Wrap(err, "cannot add the ledger")
+		}
 		r := &Reconciler{
-			client: live, cache: mgr.GetCache(), pool: pool, kind: k, opts: o,
+			client: live, cache: mgr.GetCache(), pool: pool, kind: k, opts: o, ledger: ledger,
 			events:  mgr.GetEventRecorder("direct-secrets"),
 			backoff: ratelimiter.NewController(),
 			known:   map[types.NamespacedName]*validated{},

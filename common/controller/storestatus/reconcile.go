@@ -20,6 +20,7 @@ import (
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/connection"
+	"github.com/direct-secrets/direct-secrets/common/controller/tally"
 	"github.com/direct-secrets/direct-secrets/common/scope"
 	"github.com/direct-secrets/direct-secrets/common/store"
 )
@@ -40,6 +41,7 @@ type Reconciler struct {
 	kind    store.Kind
 	opts    Options
 	events  events.EventRecorder
+	ledger  *tally.Ledger
 	backoff workqueue.TypedRateLimiter[reconcile.Request]
 
 	mu    sync.Mutex
@@ -78,6 +80,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 	r.warn(s, known, warnings)
 	conclude(next, s.GetGeneration(), known, failure)
+	standing := tally.Of(next.Conditions, s.GetCreationTimestamp().Time)
+	r.ledger.Set(req.NamespacedName, standing)
+	tally.Synced(r.kind.GoName(), standing.Reason)
 	if err := r.patch(ctx, s, next); err != nil {
 		return reconcile.Result{}, err
 	}
@@ -216,5 +221,6 @@ func (r *Reconciler) forget(key types.NamespacedName) {
 	if v := r.known[key]; v != nil {
 		r.pool.Drop(v.uid)
 		delete(r.known, key)
+		r.ledger.Forget(key)
 	}
 }

@@ -32,6 +32,8 @@ func Version(ctx context.Context, c client.Reader, namespace string, ref render.
 	return m.ResourceVersion, explain(ref, client.IgnoreNotFound(err))
 }
 
+// +kubebuilder:rbac:groups="",resources=secrets;configmaps,verbs=get
+
 // Read reads a source: its texts by key, and its resourceVersion. Both are empty if it does not exist.
 func Read(ctx context.Context, c client.Reader, namespace string, ref render.TextRef) (map[string]string, string, error) {
 	key := types.NamespacedName{Namespace: namespace, Name: ref.Name}

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
+	"github.com/direct-secrets/direct-secrets/common/controller/tally"
 	"github.com/direct-secrets/direct-secrets/common/presence"
 )
 
@@ -33,9 +34,13 @@ func Setup(mgr manager.Manager, live client.Client, board *presence.Board, dutie
 		return nil
 	}
 	for _, k := range []kind{externalSecrets(), pushSecrets()} {
+		ledger, err := tally.New(mgr, k.kind, tally.While(duties.Held))
+		if err != nil {
+			return errors.Wrap(err, "cannot add the ledger")
+		}
 		r := &reconciler{
 			client: live, cache: mgr.GetCache(), events: mgr.GetEventRecorder("direct-secrets"), kind: k,
-			board: board, duties: duties, waiting: waiting{},
+			board: board, duties: duties, waiting: waiting{ledger: ledger},
 			pace: flowcontrol.NewTokenBucketRateLimiter(liveReads, liveBurst),
 		}
 		c, err := controller.New("unserved-"+k.name, mgr, controller.Options{
@@ -50,6 +55,8 @@ func Setup(mgr manager.Manager, live client.Client, board *presence.Board, dutie
 	}
 	return nil
 }
+
+// +kubebuilder:rbac:groups=direct-secrets.io,resources=externalsecrets;pushsecrets,verbs=list;watch
 
 func (r *reconciler) watch(c controller.Controller) error {
 	// One entry suffices: whatever is told, all objects are looked at.

@@ -16,6 +16,7 @@ import (
 // A kind is a Kind of objects that refer to stores.
 type kind struct {
 	name  string
+	kind  string
 	empty func() client.Object
 	list  func() client.ObjectList
 	// leading returns the reference whose module writes Ready. It works on what the cache has.
@@ -39,6 +40,7 @@ type standing struct {
 func externalSecrets() kind {
 	return kind{
 		name:  "externalsecret",
+		kind:  "ExternalSecret",
 		empty: func() client.Object { return &v1alpha1.ExternalSecret{} },
 		list:  func() client.ObjectList { return &v1alpha1.ExternalSecretList{} },
 		leading: func(o client.Object) *v1alpha1.StoreRef {
@@ -69,6 +71,7 @@ func pushSecrets() kind {
 	}
 	return kind{
 		name:    "pushsecret",
+		kind:    "PushSecret",
 		empty:   func() client.Object { return &v1alpha1.PushSecret{} },
 		list:    func() client.ObjectList { return &v1alpha1.PushSecretList{} },
 		leading: leading,

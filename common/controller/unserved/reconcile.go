@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/controller/tally"
 	"github.com/direct-secrets/direct-secrets/common/presence"
 )
 
@@ -50,6 +51,8 @@ func (r *reconciler) judge(o client.Object) (ref v1alpha1.StoreRef, wait time.Du
 	return *leading, wait, missing
 }
 
+// +kubebuilder:rbac:groups=direct-secrets.io,resources=externalsecrets;pushsecrets,verbs=get
+
 // Reconcile looks at one object.
 func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	o := r.kind.empty()
@@ -77,6 +80,8 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	return r.say(ctx, live, presence.Hint(&ref))
 }
 
+// +kubebuilder:rbac:groups=direct-secrets.io,resources=externalsecrets/status;pushsecrets/status,verbs=patch
+
 // say writes the condition of an object that nobody serves, unless the object is in step and nothing is due:
 // then nobody misses the module yet.
 func (r *reconciler) say(ctx context.Context, live client.Object, message string) (reconcile.Result, error) {
@@ -90,7 +95,12 @@ func (r *reconciler) say(ctx context.Context, live client.Object, message string
 	case s.inStep && rest > 0:
 		r.waiting.say(key, live.GetResourceVersion(), s.due)
 		return reconcile.Result{RequeueAfter: rest}, nil
-	case s.suspended, s.inStep && s.due.IsZero(), equality.Semantic.DeepEqual(s.conditions, next):
+	case s.suspended, s.inStep && s.due.IsZero():
+		r.waiting.say(key, live.GetResourceVersion(), time.Time{})
+		return reconcile.Result{}, nil
+	}
+	r.waiting.count(key, tally.Of(next, live.GetCreationTimestamp().Time))
+	if equality.Semantic.DeepEqual(s.conditions, next) {
 		r.waiting.say(key, live.GetResourceVersion(), time.Time{})
 		return reconcile.Result{}, nil
 	}

@@ -8,10 +8,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/controller/tally"
 )
 
 // waiting remembers the objects that nobody serves, and only those.
 type waiting struct {
+	// ledger has those of them that are not in step.
+	ledger *tally.Ledger
+
 	mu sync.Mutex
 	m  map[types.NamespacedName]*wait
 }
@@ -46,6 +50,16 @@ func (w *waiting) forget(key types.NamespacedName) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	delete(w.m, key)
+	w.ledger.Forget(key)
+}
+
+// count has an object counted that still waits.
+func (w *waiting) count(key types.NamespacedName, s tally.Standing) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.m[key] != nil {
+		w.ledger.Set(key, s)
+	}
 }
 
 // say notes that nothing is left to say of an object as it is at a version, until a time.
