@@ -1,0 +1,196 @@
+package charts
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/direct-secrets/direct-secrets/common/controlplane"
+)
+
+// policies installs a release with admission policies and nothing else.
+func policies(t *testing.T) {
+	t.Helper()
+	newNamespace(t, "policies", nil)
+	_, err := helm(append([]string{"upgrade", "--install", "policies", umbrella, "--namespace", "policies"}, enable(modules,
+		`global.replicas=0`,
+		`admissionPolicies={"protectCRDs":{"enabled":true},"protectParts":{"enabled":true,"serviceAccounts":["other:module"]},`+
+			`"clusterKinds":{"enabled":true,"namespaceSelector":{"matchLabels":{"tier":"platform"},"matchExpressions":[`+
+			`{"key":"team","operator":"In","values":["a","b"]},{"key":"legacy","operator":"DoesNotExist"},{"key":"owner","operator":"Exists"},{"key":"stage","operator":"NotIn","values":["test"]}]}}}`)...)...)
+	must(t, err)
+	t.Cleanup(func() {
+		_, err := helm("uninstall", "policies", "--namespace", "policies")
+		must(t, err)
+		removeCRDs(t)
+	})
+}
+
+// as returns a client of a user who may do everything that admission lets through.
+func as(t *testing.T, user string) client.Client {
+	t.Helper()
+	cfg := plane.Config()
+	cfg.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: []string{"system:masters"}}
+	c, err := client.New(cfg, client.Options{})
+	must(t, err)
+	return c
+}
+
+// object reads YAML.
+func object(t *testing.T, in, text string, args ...any) *unstructured.Unstructured {
+	t.Helper()
+	o := &unstructured.Unstructured{}
+	must(t, yaml.Unmarshal([]byte(fmt.Sprintf(text, args...)), &o.Object))
+	o.SetNamespace(in)
+	return o
+}
+
+func TestAdmissionPolicies(t *testing.T) {
+	policies(t)
+	// The API server takes a moment until it knows a policy.
+	crd := crdNamed(t, "passwords.generator.direct-secrets.io")
+	controlplane.Eventually(t, func() string {
+		if admin.Delete(background, crd, client.DryRunAll) == nil {
+			return "the policy for CRDs is not in force"
+		}
+		return ""
+	})
+	t.Run("CRDs", crdsAreProtected)
+	t.Run("ClusterKinds", clusterKindsAreChosen)
+	t.Run("Parts", partsAreProtected)
+}
+
+func crdNamed(t *testing.T, name string) *unstructured.Unstructured {
+	t.Helper()
+	crd := object(t, "", "{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition}")
+	must(t, admin.Get(background, client.ObjectKey{Name: name}, crd))
+	return crd
+}
+
+// refused checks whether admission lets a request through.
+func refused(t *testing.T, reason string, err error, want string) {
+	t.Helper()
+	switch {
+	case want == "" && err != nil:
+		t.Errorf("%s: it is refused: %v", reason, err)
+	case want != "" && err == nil:
+		t.Errorf("%s: it is let through", reason)
+	case want != "" && !strings.Contains(err.Error(), want):
+		t.Errorf("%s: the message is %q, want one that says %q", reason, err, want)
+	}
+}
+
+func crdsAreProtected(t *testing.T) {
+	crd := crdNamed(t, "passwords.generator.direct-secrets.io")
+	refused(t, "a module's CRD", admin.Delete(background, crd, client.DryRunAll), "direct-secrets.io/allow-delete")
+	refused(t, "a CRD of all modules", admin.Delete(background, crdNamed(t, "externalsecrets.direct-secrets.io"), client.DryRunAll), "direct-secrets.io/allow-delete")
+	all := object(t, "", "{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition}")
+	refused(t, "all at once", admin.DeleteAllOf(background, all, client.DryRunAll), "direct-secrets.io/allow-delete")
+	patch := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"annotations":{"direct-secrets.io/allow-delete":"yes"}}}`))
+	must(t, admin.Patch(background, crd, patch))
+	refused(t, "with the annotation", admin.Delete(background, crd, client.DryRunAll), "")
+
+	foreign := object(t, "", `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: things.indirect-secrets.io},
+spec: {group: indirect-secrets.io, scope: Namespaced, names: {plural: things, kind: Thing}, versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]}}`)
+	must(t, admin.Create(background, foreign))
+	refused(t, "somebody else's CRD", admin.Delete(background, foreign), "")
+}
+
+func clusterKindsAreChosen(t *testing.T) {
+	allowed := newNamespace(t, "allowed", map[string]string{"tier": "platform", "team": "b", "owner": "x", "stage": "live"})
+	denied := map[string]string{
+		newNamespace(t, "denied-tier", map[string]string{"team": "a", "owner": "x"}):                                        "no label tier",
+		newNamespace(t, "denied-team", map[string]string{"tier": "platform", "team": "c", "owner": "x"}):                    "another team",
+		newNamespace(t, "denied-legacy", map[string]string{"tier": "platform", "team": "a", "owner": "x", "legacy": "yes"}): "a label that must not be",
+		newNamespace(t, "denied-owner", map[string]string{"tier": "platform", "team": "a"}):                                 "a label that must be",
+		newNamespace(t, "denied-stage", map[string]string{"tier": "platform", "team": "a", "owner": "x", "stage": "test"}):  "a value that must not be",
+	}
+	const denial = "this namespace may not use Cluster"
+	es := func(spec string) string {
+		return "{apiVersion: direct-secrets.io/v1alpha1, kind: ExternalSecret, metadata: {name: x}, spec: " + spec + "}"
+	}
+	ps := func(spec string) string {
+		return "{apiVersion: direct-secrets.io/v1alpha1, kind: PushSecret, metadata: {name: x}, spec: " + spec + "}"
+	}
+	cases := map[string]struct {
+		object string
+		free   bool
+	}{
+		"a store of the namespace":            {object: es("{storeRef: {kind: VaultKV, name: a}, data: [{secretKey: a, remoteRef: {key: a}}]}"), free: true},
+		"the store of the object":             {object: es("{storeRef: {kind: ClusterVaultKV, name: a}, data: [{secretKey: a, remoteRef: {key: a}}]}")},
+		"the store of an entry":               {object: es("{storeRef: {kind: VaultKV, name: a}, data: [{secretKey: b, remoteRef: {key: b}}, {secretKey: a, remoteRef: {key: a}, sourceRef: {storeRef: {kind: ClusterVaultKV, name: a}}}]}")},
+		"the store of many":                   {object: es("{dataFrom: [{extract: {key: a}, sourceRef: {storeRef: {kind: ClusterVaultKV, name: a}}}]}")},
+		"a generator":                         {object: es("{dataFrom: [{sourceRef: {generatorRef: {kind: ClusterPassword, name: a}}}]}")},
+		"a generator of the namespace":        {object: es("{dataFrom: [{sourceRef: {generatorRef: {kind: Password, name: a}}}]}"), free: true},
+		"a store to push to":                  {object: ps("{storeRefs: [{kind: VaultKV, name: a}, {kind: ClusterVaultKV, name: a}], selector: {secret: {name: a}}}")},
+		"stores to push to, by labels":        {object: ps("{storeRefs: [{kind: ClusterVaultKV, labelSelector: {}}], selector: {secret: {name: a}}}")},
+		"a generator to push":                 {object: ps("{storeRefs: [{kind: VaultKV, name: a}], selector: {generatorRef: {kind: ClusterPassword, name: a}}}")},
+		"a store of the namespace to push to": {object: ps("{storeRefs: [{kind: VaultKV, name: a}], selector: {secret: {name: a}}}"), free: true},
+	}
+	for what, tc := range cases {
+		refused(t, what+", in a namespace that may", admin.Create(background, object(t, allowed, "%s", tc.object), client.DryRunAll), "")
+		for in, why := range denied {
+			want := denial
+			if tc.free {
+				want = ""
+			}
+			refused(t, what+", in a namespace with "+why, admin.Create(background, object(t, in, "%s", tc.object), client.DryRunAll), want)
+		}
+	}
+
+	// A namespace loses its labels after an object was made.
+	o := object(t, allowed, "%s", cases["the store of the object"].object)
+	must(t, admin.Create(background, o))
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: allowed}}
+	must(t, admin.Patch(background, ns, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"labels":{"tier":null}}}`))))
+	merge := func(raw string) client.Patch { return client.RawPatch("application/merge-patch+json", []byte(raw)) }
+	controlplane.Eventually(t, func() string {
+		if admin.Create(background, object(t, allowed, "%s", strings.ReplaceAll(cases["a generator"].object, "name: x}", "name: y}")), client.DryRunAll) == nil {
+			return "the namespace may still use cluster Kinds"
+		}
+		return ""
+	})
+	refused(t, "another spec of an object from before", admin.Patch(background, o, merge(`{"spec":{"refreshInterval":"5m"}}`)), denial)
+	refused(t, "its metadata", admin.Patch(background, o, merge(`{"metadata":{"finalizers":["a.example.com/b"]}}`)), "")
+	refused(t, "its status", admin.Status().Patch(background, o, merge(`{"status":{"observedGeneration":1}}`)), "")
+	refused(t, "its deletion", admin.Delete(background, o), "")
+	refused(t, "and to let it go", admin.Patch(background, o, merge(`{"metadata":{"finalizers":null}}`)), "")
+}
+
+func partsAreProtected(t *testing.T) {
+	in := newNamespace(t, "parts", nil)
+	const denial = "are written by the modules of Direct Secrets only"
+	user, module := as(t, "jane"), as(t, "system:serviceaccount:policies:policies-provider-aws")
+	part := func(name string) *corev1.Secret {
+		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: in, Name: name, Labels: map[string]string{"direct-secrets.io/part": "true"}},
+			Data: map[string][]byte{"a": []byte(strings.Repeat("v", 700<<10))}}
+	}
+	plain := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: in, Name: "plain"}}
+	refused(t, "a user makes a Secret", user.Create(background, plain), "")
+	refused(t, "a user makes a part", user.Create(background, part("forged")), denial)
+	refused(t, "a module does", module.Create(background, part("real")), "")
+	refused(t, "so does one of another release", as(t, "system:serviceaccount:other:module").Create(background, part("others")), "")
+	refused(t, "the module of another namespace", as(t, "system:serviceaccount:elsewhere:policies-provider-aws").Create(background, part("else")), denial)
+
+	merge := func(raw string) client.Patch { return client.RawPatch("application/merge-patch+json", []byte(raw)) }
+	for what, raw := range map[string]string{
+		"values":            `{"data":{"a":"Yg=="}}`,
+		"further values":    `{"stringData":{"b":"b"}}`,
+		"the record":        `{"metadata":{"annotations":{"direct-secrets.io/part":"{}"}}}`,
+		"the label":         `{"metadata":{"labels":{"direct-secrets.io/part":null}}}`,
+		"the label's value": `{"metadata":{"labels":{"direct-secrets.io/part":"x"}}}`,
+	} {
+		refused(t, "a user changes "+what, user.Patch(background, part("real"), merge(raw), client.DryRunAll), denial)
+		refused(t, "a module changes "+what, module.Patch(background, part("real"), merge(raw), client.DryRunAll), "")
+	}
+	refused(t, "a user makes a part of a Secret", user.Patch(background, plain, merge(`{"metadata":{"labels":{"direct-secrets.io/part":"true"}}}`)), denial)
+	refused(t, "a module takes a finalizer", module.Patch(background, part("real"), merge(`{"metadata":{"finalizers":["aws.direct-secrets.io/part"]}}`)), "")
+	refused(t, "a user deletes a part", user.Delete(background, part("real")), "")
+	refused(t, "and lets it go", user.Patch(background, part("real"), merge(`{"metadata":{"finalizers":null}}`)), "")
+}

@@ -1,0 +1,55 @@
+{{/* The name of an object of the release itself: the list is the root and a word for the object. */}}
+{{- define "umbrella.name" -}}
+{{- $root := index . 0 -}}
+{{- printf "%s-%s" ($root.Release.Name | trunc 40 | trimSuffix "-") (index . 1) -}}
+{{- end -}}
+
+{{/*
+A ValidatingAdmissionPolicy with its binding; see
+https://kubernetes.io/docs/reference/access-authn-authz/validating-admission-policy/.
+The dict has root, name and spec.
+*/}}
+{{- define "umbrella.policy" -}}
+{{- if .root.Values.global.scope.namespaces -}}
+{{- fail "admissionPolicies are cluster-wide and do not go with global.scope.namespaces; have them installed by a release of the cluster's administrator" -}}
+{{- end -}}
+{{- $name := include "umbrella.name" (list .root .name) -}}
+{{- range $kind := list "ValidatingAdmissionPolicy" "ValidatingAdmissionPolicyBinding" }}
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: {{ $kind }}
+metadata:
+  name: {{ $name }}
+  labels:
+    {{- include "library.labels" $.root | nindent 4 }}
+spec:
+  {{- if eq $kind "ValidatingAdmissionPolicy" }}
+  failurePolicy: Fail
+  {{- $.spec | trim | nindent 2 }}
+  {{- else }}
+  policyName: {{ $name }}
+  validationActions: [Deny]
+  {{- end }}
+{{- end }}
+{{- end -}}
+
+{{/* A label selector in CEL, of the variable labels. */}}
+{{- define "umbrella.selects" -}}
+{{- $terms := list -}}
+{{- range $key, $value := .matchLabels -}}
+{{- $terms = append $terms (printf "variables.labels[?%s] == optional.of(%s)" (toJson $key) (toJson $value)) -}}
+{{- end -}}
+{{- range .matchExpressions -}}
+{{- $value := printf "variables.labels[?%s]" (toJson .key) -}}
+{{- if eq .operator "In" -}}
+{{- $terms = append $terms (printf "(%s.hasValue() && %s.value() in %s)" $value $value (toJson .values)) -}}
+{{- else if eq .operator "NotIn" -}}
+{{- $terms = append $terms (printf "!(%s.hasValue() && %s.value() in %s)" $value $value (toJson .values)) -}}
+{{- else if eq .operator "Exists" -}}
+{{- $terms = append $terms (printf "%s.hasValue()" $value) -}}
+{{- else -}}
+{{- $terms = append $terms (printf "!%s.hasValue()" $value) -}}
+{{- end -}}
+{{- end -}}
+{{- join " && " $terms -}}
+{{- end -}}

@@ -1,0 +1,206 @@
+{{- define "library.deployment" -}}
+{{- $s := .settings -}}
+---
+apiVersion: apps/v1
+kind: Deployment
+{{ include "library.metadata" . }}
+spec:
+  replicas: {{ int $s.replicas }}
+  selector:
+    matchLabels:
+      {{- include "library.selector" .root | nindent 6 }}
+  strategy:
+    type: RollingUpdate
+    rollingUpdate: {maxSurge: 1, maxUnavailable: 0}
+  template:
+    metadata:
+      # No versions: a chart that changes nothing in the pods does not restart them.
+      labels:
+        {{- include "library.selector" .root | nindent 8 }}
+        app.kubernetes.io/part-of: direct-secrets
+        {{- with $s.podLabels }}
+        {{- toYaml . | nindent 8 }}
+        {{- end }}
+      annotations:
+        kubectl.kubernetes.io/default-container: {{ .root.Chart.Name }}
+        {{- with $s.podAnnotations }}
+        {{- toYaml . | nindent 8 }}
+        {{- end }}
+    spec:
+      serviceAccountName: {{ .serviceAccount }}
+      automountServiceAccountToken: {{ $s.serviceAccount.automount }}
+      enableServiceLinks: false
+      terminationGracePeriodSeconds: {{ int $s.terminationGracePeriodSeconds }}
+      securityContext:
+        runAsNonRoot: true
+        seccompProfile: {type: RuntimeDefault}
+      {{- with $s.imagePullSecrets }}
+      imagePullSecrets:
+        {{- toYaml . | nindent 8 }}
+      {{- end }}
+      {{- with $s.priorityClassName }}
+      priorityClassName: {{ . | quote }}
+      {{- end }}
+      {{- with $s.nodeSelector }}
+      nodeSelector:
+        {{- toYaml . | nindent 8 }}
+      {{- end }}
+      {{- with $s.tolerations }}
+      tolerations:
+        {{- toYaml . | nindent 8 }}
+      {{- end }}
+      {{- with $s.affinity }}
+      affinity:
+        {{- toYaml . | nindent 8 }}
+      {{- end }}
+      {{- with $s.topologySpreadConstraints }}
+      topologySpreadConstraints:
+        {{- range . }}
+        - {{ toYaml (merge (dict) . (dict "labelSelector" (dict "matchLabels" (include "library.selector" $.root | fromYaml)))) | nindent 10 | trim }}
+        {{- end }}
+      {{- end }}
+      containers:
+        - name: {{ .root.Chart.Name }}
+          image: {{ include "library.image" . }}
+          imagePullPolicy: {{ $s.image.pullPolicy }}
+          args:
+            {{- include "library.args" . | trim | nindent 12 }}
+          {{- with include "library.env" . | trim }}
+          env:
+            {{- . | nindent 12 }}
+          {{- end }}
+          ports:
+            {{- if $s.metrics.enabled }}
+            - {name: metrics, containerPort: 8080}
+            {{- end }}
+            - {name: probes, containerPort: 8081}
+          livenessProbe:
+            httpGet: {path: /healthz, port: probes}
+            periodSeconds: 20
+            timeoutSeconds: 5
+          readinessProbe:
+            httpGet: {path: /readyz, port: probes}
+            periodSeconds: 5
+            timeoutSeconds: 5
+          resources:
+            {{- include "library.resources" . | trim | nindent 12 }}
+          securityContext:
+            allowPrivilegeEscalation: false
+            readOnlyRootFilesystem: true
+            capabilities: {drop: [ALL]}
+          {{- with include "library.volumeMounts" . | trim }}
+          volumeMounts:
+            {{- . | nindent 12 }}
+          {{- end }}
+      {{- with include "library.volumes" . | trim }}
+      volumes:
+        {{- . | nindent 8 }}
+      {{- end }}
+{{- end -}}
+
+{{- define "library.image" -}}
+{{- $i := .settings.image -}}
+{{- $name := printf "%s/%s" $i.registry $i.repository -}}
+{{- if $i.digest -}}
+{{- printf "%s@%s" $name $i.digest | quote -}}
+{{- else -}}
+{{- printf "%s:%s" $name ($i.tag | default .root.Chart.AppVersion) | quote -}}
+{{- end -}}
+{{- end -}}
+
+{{/* Every flag is written out, so that the Deployment tells what runs. */}}
+{{- define "library.args" -}}
+{{- $s := .settings -}}
+{{- range $flag := list
+      (printf "leader-elect=%t" $s.leaderElection.enabled)
+      (printf "leader-election-namespace=%s" .root.Release.Namespace)
+      (printf "presence-namespace=%s" ($s.presenceNamespace | default .root.Release.Namespace))
+      (printf "namespaces=%s" (join "," $s.scope.namespaces))
+      (printf "controller-class=%s" $s.controllerClass)
+      (printf "concurrency=%d" (int $s.concurrency))
+      (printf "provider-timeout=%s" $s.providerTimeout)
+      (printf "default-secret-cleanup-policy=%s" $s.defaultSecretCleanupPolicy)
+      (printf "ambient-credentials=%s" $s.ambientCredentials)
+      (printf "allow-plain-http=%t" $s.allowPlainHTTP)
+      (printf "log-format=%s" $s.logFormat)
+      (printf "metrics-bind-address=%s" (ternary ":8080" "0" $s.metrics.enabled))
+      "health-probe-bind-address=:8081"
+      "pprof-bind-address=0" }}
+- {{ printf "--%s" $flag | quote }}
+{{- end }}
+{{- range $s.args }}
+- {{ quote . }}
+{{- end }}
+{{- end -}}
+
+{{- define "library.env" -}}
+{{- $s := .settings -}}
+{{- with include "library.memoryLimit" . }}
+- {name: GOMEMLIMIT, value: {{ . }}}
+{{- end }}
+{{- if or $s.proxy.http $s.proxy.https }}
+{{- with $s.proxy.http }}
+- {name: HTTP_PROXY, value: {{ quote . }}}
+{{- end }}
+{{- with $s.proxy.https }}
+- {name: HTTPS_PROXY, value: {{ quote . }}}
+{{- end }}
+{{- /* The kubelet puts in the address of the API server. */}}
+- {name: NO_PROXY, value: {{ join "," (concat (list "$(KUBERNETES_SERVICE_HOST)" ".svc" ".cluster.local") $s.proxy.noProxy) | quote }}}
+{{- end }}
+{{- if or $s.extraCA.configMap $s.extraCA.secret }}
+- {name: SSL_CERT_DIR, value: "/etc/ssl/certs:/etc/direct-secrets/ca"}
+{{- end }}
+{{- with $s.env }}
+{{ toYaml . }}
+{{- end }}
+{{- end -}}
+
+{{/* Without what is empty: null cannot take away a default, since each chart has it. */}}
+{{- define "library.resources" -}}
+{{- $out := dict -}}
+{{- range $part, $of := .settings.resources -}}
+{{- if kindIs "map" $of -}}
+{{- $kept := dict -}}
+{{- range $name, $quantity := $of }}{{ if $quantity }}{{ $_ := set $kept $name $quantity }}{{ end }}{{ end -}}
+{{- $of = $kept -}}
+{{- end -}}
+{{- if $of }}{{ $_ := set $out $part $of }}{{ end -}}
+{{- end -}}
+{{- toYaml $out -}}
+{{- end -}}
+
+{{/* Nine tenths of limits.memory, in MiB, where that is in Mi or Gi. */}}
+{{- define "library.memoryLimit" -}}
+{{- $limit := toString (dig "limits" "memory" "" .settings.resources) -}}
+{{- if regexMatch "^[0-9]+(Mi|Gi)$" $limit -}}
+{{- $mi := int (regexFind "^[0-9]+" $limit) -}}
+{{- if hasSuffix "Gi" $limit }}{{ $mi = mul $mi 1024 }}{{ end -}}
+{{- printf "%dMiB" (div (mul $mi 9) 10) -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "library.volumeMounts" -}}
+{{- $s := .settings -}}
+{{- if or $s.extraCA.configMap $s.extraCA.secret }}
+- {name: direct-secrets-ca, mountPath: /etc/direct-secrets/ca, readOnly: true}
+{{- end }}
+{{- with $s.volumeMounts }}
+{{ toYaml . }}
+{{- end }}
+{{- end -}}
+
+{{- define "library.volumes" -}}
+{{- $ca := .settings.extraCA -}}
+{{- if or $ca.configMap $ca.secret }}
+- name: direct-secrets-ca
+  {{ ternary "configMap" "secret" (ne $ca.configMap "") }}:
+    {{ ternary "name" "secretName" (ne $ca.configMap "") }}: {{ $ca.configMap | default $ca.secret }}
+    {{- with $ca.key }}
+    items: [{key: {{ quote . }}, path: ca.crt}]
+    {{- end }}
+{{- end }}
+{{- with .settings.volumes }}
+{{ toYaml . }}
+{{- end }}
+{{- end -}}

@@ -1,0 +1,70 @@
+{{- define "library.serviceAccount" -}}
+{{- if .settings.serviceAccount.create -}}
+---
+apiVersion: v1
+kind: ServiceAccount
+{{ include "library.metadata" (merge (dict "name" .serviceAccount) .) }}
+  {{- with .settings.serviceAccount.annotations }}
+  annotations:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+automountServiceAccountToken: false
+{{- end -}}
+{{- end -}}
+
+{{/*
+The rights of files/rights.yaml, which `make generate` makes from what the code asks for. Its parts are: rights in
+every namespace that is served; cluster, on what has no namespace; leases, in the namespaces of leases; and tokens.
+*/}}
+{{- define "library.rights" -}}
+{{- $s := .settings -}}
+{{- $rights := .root.Files.Get "files/rights.yaml" | fromYaml -}}
+{{- $own := .root.Release.Namespace -}}
+{{- include "library.role" (merge (dict "name" .name "rules" $rights.rights "namespaces" $s.scope.namespaces) .) }}
+{{- if not $s.scope.namespaces }}
+{{ include "library.role" (merge (dict "name" (printf "%s-cluster" .name) "rules" $rights.cluster "namespaces" list) .) }}
+{{- end }}
+{{ include "library.role" (merge (dict "name" (printf "%s-leases" .name) "rules" $rights.leases
+     "namespaces" (list $own ($s.presenceNamespace | default $own) | uniq)) .) }}
+{{- if and $s.serviceAccountTokens.enabled $rights.tokens }}
+{{- $rules := $rights.tokens -}}
+{{- with $s.serviceAccountTokens.names }}
+{{- $rules = list -}}
+{{- range $rights.tokens }}{{ $rules = append $rules (merge (dict "resourceNames" $s.serviceAccountTokens.names) .) }}{{ end -}}
+{{- end }}
+{{ include "library.role" (merge (dict "name" (printf "%s-tokens" .name) "rules" $rules
+     "namespaces" ($s.serviceAccountTokens.namespaces | default $s.scope.namespaces)) .) }}
+{{- end }}
+{{- end -}}
+
+{{/* Gives the module's ServiceAccount the rules: in the namespaces, or everywhere if there are none. */}}
+{{- define "library.role" -}}
+{{- $cluster := not .namespaces -}}
+{{- if .rules -}}
+{{- range $namespace := .namespaces | default (list "") }}
+{{- range $kind := list "Role" "RoleBinding" }}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: {{ ternary "Cluster" "" $cluster }}{{ $kind }}
+metadata:
+  name: {{ $.name }}
+  {{- if not $cluster }}
+  namespace: {{ $namespace }}
+  {{- end }}
+  labels:
+    {{- include "library.labels" $.root | nindent 4 }}
+{{- if eq $kind "Role" }}
+rules:
+  {{- toYaml $.rules | nindent 2 }}
+{{- else }}
+roleRef:
+  apiGroup: rbac.authorization.k8s.io
+  kind: {{ ternary "ClusterRole" "Role" $cluster }}
+  name: {{ $.name }}
+subjects:
+  - {kind: ServiceAccount, name: {{ $.serviceAccount }}, namespace: {{ $.root.Release.Namespace }}}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- end -}}
+{{- end -}}

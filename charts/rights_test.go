@@ -1,0 +1,242 @@
+package charts
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// TestRights compares all that is granted with what was reviewed: testdata/rights has a line for each right.
+// `go test ./charts -run TestRights -update` writes it anew.
+func TestRights(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		sets   []string
+	}{
+		"cluster-wide":      {reason: "what a release grants by default"},
+		"namespaces":        {reason: "a release of a tenant has Roles only", sets: []string{`global.scope.namespaces=["a","b"]`}},
+		"tokens":            {reason: "tokens of all ServiceAccounts, where asked for", sets: []string{`global.serviceAccountTokens.enabled=true`}},
+		"tokens-namespaces": {reason: "tokens of some", sets: []string{`global.serviceAccountTokens={"enabled":true,"namespaces":["a"],"names":["app"]}`}},
+		"tokens-scope":      {reason: "tokens in the namespaces that are served", sets: []string{`global.scope.namespaces=["a","b"]`, `provider-aws.serviceAccountTokens.enabled=true`}},
+		"presence":          {reason: "leases elsewhere need rights there, too", sets: []string{`global.presenceNamespace="shared"`, `global.scope.namespaces=["a"]`}},
+		"aggregated":        {reason: "what users of the cluster get, where asked for", sets: []string{`global.crds.aggregateRoles=true`}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := strings.Join(grants(t, render(t, umbrella, enable(modules, tc.sets...)...)), "\n") + "\n"
+			file := filepath.Join("testdata", "rights", name+".txt")
+			if *update {
+				must(t, os.MkdirAll(filepath.Dir(file), 0o755))
+				must(t, os.WriteFile(file, []byte(got), 0o644))
+			}
+			want, err := os.ReadFile(file)
+			must(t, err)
+			if diff := cmp.Diff(string(want), got); diff != "" {
+				t.Errorf("%s: -want, +got:\n%s\nIf this is meant, run `go test ./charts -run TestRights -update`.", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// grants returns a line for each right: who may do what with which resource, and where. Roles that nobody is
+// bound to are such of users, by aggregation.
+func grants(t *testing.T, objects []*unstructured.Unstructured) []string {
+	t.Helper()
+	bound := map[string][]string{}
+	for _, kind := range []string{"RoleBinding", "ClusterRoleBinding"} {
+		for _, o := range of(objects, kind) {
+			b := decode[rbacv1.RoleBinding](t, o)
+			for _, s := range b.Subjects {
+				role := fmt.Sprintf("%s %s/%s", b.RoleRef.Kind, b.Namespace, b.RoleRef.Name)
+				bound[role] = append(bound[role], fmt.Sprintf("%s %s/%s", s.Kind, s.Namespace, s.Name))
+			}
+		}
+	}
+	set := map[string]bool{}
+	for _, kind := range []string{"Role", "ClusterRole"} {
+		for _, o := range of(objects, kind) {
+			role := decode[rbacv1.Role](t, o)
+			subjects := bound[fmt.Sprintf("%s %s/%s", kind, role.Namespace, role.Name)]
+			for label := range role.Labels {
+				if to, ok := strings.CutPrefix(label, "rbac.authorization.k8s.io/aggregate-to-"); ok {
+					subjects = append(subjects, "users with the ClusterRole "+to)
+				}
+			}
+			if len(subjects) == 0 {
+				t.Errorf("%s is bound to nobody", name(o))
+			}
+			where := "everywhere"
+			if kind == "Role" {
+				where = "in " + role.Namespace
+			}
+			for _, r := range role.Rules {
+				for _, line := range lines(r) {
+					for _, s := range subjects {
+						set[fmt.Sprintf("%s | %s | %s", s, where, line)] = true
+					}
+				}
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(set))
+}
+
+// lines has one for each resource of a rule, with the verbs.
+func lines(r rbacv1.PolicyRule) []string {
+	var out []string
+	verbs := strings.Join(slices.Sorted(slices.Values(r.Verbs)), " ")
+	for _, group := range r.APIGroups {
+		for _, resource := range r.Resources {
+			what := strings.TrimSuffix(resource+"."+group, ".")
+			if len(r.ResourceNames) > 0 {
+				what += fmt.Sprint(r.ResourceNames)
+			}
+			out = append(out, what+" | "+verbs)
+		}
+	}
+	return append(out, r.NonResourceURLs...)
+}
+
+// everyScope are the values under which rights differ.
+var everyScope = map[string][]string{
+	"cluster-wide": {`global.serviceAccountTokens.enabled=true`, `global.crds.aggregateRoles=true`},
+	"namespaces":   {`global.scope.namespaces=["a","b"]`, `global.serviceAccountTokens.enabled=true`, `global.crds.aggregateRoles=true`, `global.presenceNamespace="shared"`},
+}
+
+// secretVerbs say what each verb on Secrets is for. A module that is not here may not have any.
+var secretVerbs = map[string]map[string]string{}
+
+func init() {
+	// Each module can be the one that makes the Secret of an ExternalSecret.
+	for _, m := range modules {
+		secretVerbs[m] = map[string]string{
+			"get":    "credentials of stores, Secrets that are pushed, parts of other modules, and what stands in a target",
+			"list":   "caches of the metadata of targets and parts, and PushSecrets that select Secrets by labels",
+			"watch":  "the same caches: drift is mended at once",
+			"create": "targets and parts that do not exist yet",
+			"patch":  "server-side apply of targets, and finalizers of parts",
+			"delete": "deletionPolicy Delete, owned Secrets after a rename, and parts that are done",
+		}
+	}
+}
+
+func TestRightsAreMinimal(t *testing.T) {
+	for scope, sets := range everyScope {
+		t.Run(scope, func(t *testing.T) {
+			t.Parallel()
+			objects := render(t, umbrella, enable(modules, sets...)...)
+			verbs := map[string]map[string]bool{}
+			for _, o := range append(of(objects, "Role"), of(objects, "ClusterRole")...) {
+				module := o.GetLabels()["app.kubernetes.io/name"]
+				for _, r := range decode[rbacv1.Role](t, o).Rules {
+					for _, s := range slices.Concat(r.APIGroups, r.Resources, r.Verbs) {
+						if strings.Contains(s, "*") {
+							t.Errorf("%s has the wildcard %q: nobody can say what that grants tomorrow", name(o), s)
+						}
+					}
+					for _, v := range r.Verbs {
+						if slices.Contains([]string{"escalate", "bind", "impersonate"}, v) {
+							t.Errorf("%s has the verb %s, by which a module could give itself rights", name(o), v)
+						}
+						if slices.Contains(r.Resources, "secrets") {
+							if verbs[module] == nil {
+								verbs[module] = map[string]bool{}
+							}
+							verbs[module][v] = true
+						}
+					}
+				}
+			}
+			want := map[string]map[string]bool{}
+			for module, reasons := range secretVerbs {
+				want[module] = map[string]bool{}
+				for verb := range reasons {
+					want[module][verb] = true
+				}
+			}
+			if diff := cmp.Diff(want, verbs); diff != "" {
+				t.Errorf("verbs on Secrets, each of which needs a reason in secretVerbs: -want, +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+// namespaced are the Kinds of a release that are in a namespace.
+var namespaced = []string{"Deployment", "ServiceAccount", "Service", "Role", "RoleBinding", "PodDisruptionBudget", "NetworkPolicy", "ServiceMonitor", "PrometheusRule", "ConfigMap"}
+
+func TestNothingIsClusterWideInAScope(t *testing.T) {
+	t.Parallel()
+	objects := render(t, umbrella, append(enable(modules, everyScope["namespaces"]...), enable(nil, everything...)...)...)
+	allowed := map[string][]string{"CustomResourceDefinition": nil}
+	for _, kind := range namespaced {
+		allowed[kind] = []string{namespace}
+	}
+	for _, kind := range []string{"Role", "RoleBinding"} {
+		allowed[kind] = []string{namespace, "a", "b", "shared"}
+	}
+	for _, o := range objects {
+		in, ok := allowed[o.GetKind()]
+		if !ok || len(in) > 0 && !slices.Contains(in, o.GetNamespace()) || len(in) == 0 && o.GetNamespace() != "" {
+			t.Errorf("%s: under scope.namespaces a release has objects in its own namespace, Roles in those that it serves, and CRDs", name(o))
+		}
+	}
+	if len(of(objects, "Role")) == 0 {
+		t.Error("there is no Role, so this shows nothing")
+	}
+	without := render(t, umbrella, append(enable(modules, everyScope["namespaces"]...), enable(nil, append(everything, `global.crds.enabled=false`)...)...)...)
+	if crds := of(without, "CustomResourceDefinition"); len(crds) > 0 {
+		t.Errorf("with global.crds.enabled=false there are still CRDs: %v", names(crds))
+	}
+}
+
+// everything turns on what is off by default and goes with every scope.
+var everything = []string{
+	`global.replicas=2`, `global.networkPolicy.enabled=true`, `global.metrics.serviceMonitor.enabled=true`,
+	`prometheusRule.enabled=true`, `grafanaDashboard.enabled=true`,
+}
+
+func TestWhatIsNotEnabledLeavesNothing(t *testing.T) {
+	t.Parallel()
+	none := names(render(t, umbrella))
+	want := []string{
+		"CustomResourceDefinition clusterexternalsecrets.direct-secrets.io", "CustomResourceDefinition clusterpushsecrets.direct-secrets.io",
+		"CustomResourceDefinition externalsecrets.direct-secrets.io", "CustomResourceDefinition pushsecrets.direct-secrets.io",
+	}
+	if diff := cmp.Diff(want, none); diff != "" {
+		t.Errorf("without a module there are the CRDs that all share, and nothing else: -want, +got:\n%s", diff)
+	}
+	for _, m := range modules {
+		t.Run(m, func(t *testing.T) {
+			t.Parallel()
+			one := render(t, umbrella, enable([]string{m}, everything[:3]...)...)
+			rest := render(t, umbrella, enable(slices.DeleteFunc(slices.Clone(modules), func(o string) bool { return o == m }), everything[:3]...)...)
+			for _, o := range one {
+				if slices.Contains(none, name(o)) {
+					continue
+				}
+				if slices.Contains(names(rest), name(o)) {
+					t.Errorf("%s is of %s and of another module", name(o), m)
+				}
+			}
+			if diff := cmp.Diff(len(render(t, umbrella, enable(modules, everything[:3]...)...)), len(one)+len(rest)-len(none)); diff != "" {
+				t.Errorf("each object is of one module: -want, +got:\n%s", diff)
+			}
+			for _, o := range rest {
+				raw, err := o.MarshalJSON()
+				must(t, err)
+				if strings.Contains(string(raw), m) {
+					t.Errorf("%s names %s, which is not enabled", name(o), m)
+				}
+			}
+		})
+	}
+}

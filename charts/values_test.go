@@ -1,0 +1,284 @@
+package charts
+
+import (
+	"flag"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/yaml"
+
+	"github.com/direct-secrets/direct-secrets/common/operator"
+)
+
+func TestWrongValuesAreRefused(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		set    string
+		want   []string
+	}{
+		"Misspelt":       {"a typing error must not be taken for the default", `global.scop={"namespaces":["a"]}`, []string{"/global", "scop"}},
+		"MisspeltInside": {"nor must one further inside", `global.scope.namespace=["a"]`, []string{"/global/scope", "namespace"}},
+		"MisspeltModule": {"or in the name of a module", `provider-awss.enabled=true`, []string{"provider-awss"}},
+		"OfAModule":      {"a module's own values are checked", `provider-aws.replica=2`, []string{"/provider-aws", "replica"}},
+		"Type":           {"a string is no list", `global.scope.namespaces="a,b"`, []string{"/global/scope/namespaces", "want array"}},
+		"Namespace":      {"a namespace has a name that the API server accepts", `global.scope.namespaces=["A"]`, []string{"/global/scope/namespaces/0"}},
+		"Replicas":       {"there is no negative number of pods", `global.replicas=-1`, []string{"/global/replicas"}},
+		"Policy":         {"one of the policies", `global.defaultSecretCleanupPolicy="Always"`, []string{"/global/defaultSecretCleanupPolicy", "OnDelete", "Never"}},
+		"Ambient":        {"one of the ways", `provider-aws.ambientCredentials="yes"`, []string{"/provider-aws/ambientCredentials", "cluster"}},
+		"Timeout":        {"a time has a unit", `global.providerTimeout="30"`, []string{"/global/providerTimeout"}},
+		"Concurrency":    {"somebody has to work", `global.concurrency=0`, []string{"/global/concurrency"}},
+		"LogFormat":      {"one of the formats", `global.logFormat="xml"`, []string{"/global/logFormat", "json"}},
+		"Digest":         {"a digest is of sha256", `provider-aws.image.digest="abc"`, []string{"/provider-aws/image/digest"}},
+		"SharedImage":    {"modules do not share an image", `global.image.repository="x/y"`, []string{"/global/image", "repository"}},
+		"PullSecrets":    {"they are objects, as in a pod", `global.imagePullSecrets=["regcred"]`, []string{"/global/imagePullSecrets/0", "want object"}},
+		"Null":           {"null is not the default", `global.replicas=null`, []string{"replicas"}},
+		"Budget":         {"a budget of zero keeps nodes from being drained", `global.podDisruptionBudget.maxUnavailable=0`, []string{"/global/podDisruptionBudget/maxUnavailable"}},
+		"Selector":       {"the selector is one of labels", `admissionPolicies.clusterKinds.namespaceSelector={"team":"a"}`, []string{"namespaceSelector", "team"}},
+		"Operator":       {"with an operator that there is", `admissionPolicies.clusterKinds.namespaceSelector.matchExpressions=[{"key":"a","operator":"Is"}]`, []string{"matchExpressions/0/operator"}},
+		"NoLeader":       {"two that work at once disturb each other", `global={"replicas":2,"leaderElection":{"enabled":false}}`, []string{"replicas is 2", "leaderElection.enabled"}},
+		"TwoCAs":         {"one source of certificates", `global.extraCA={"configMap":"a","secret":"b"}`, []string{"extraCA.configMap", "extraCA.secret"}},
+		"TokensOutside":  {"tokens where nothing is served are of no use", `global={"scope":{"namespaces":["a"]},"serviceAccountTokens":{"enabled":true,"namespaces":["b"]}}`, []string{"serviceAccountTokens.namespaces", `"b"`, "scope.namespaces"}},
+		"NothingToScrape": {"a ServiceMonitor without metrics", `provider-aws.metrics={"enabled":false,"serviceMonitor":{"enabled":true}}`,
+			[]string{"provider-aws", "metrics.serviceMonitor.enabled", "metrics.enabled"}},
+		"PolicyInScope": {"a tenant's release has nothing cluster-wide", `{"global":{"scope":{"namespaces":["a"]}},"admissionPolicies":{"protectCRDs":{"enabled":true}}}`,
+			[]string{"admissionPolicies", "global.scope.namespaces"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			sets := []string{tc.set}
+			if rest, ok := strings.CutPrefix(tc.set, "{"); ok { // Several at the top level.
+				sets = nil
+				for key, value := range topLevel(t, "{"+rest) {
+					sets = append(sets, key+"="+value)
+				}
+			}
+			_, err := helm(append([]string{"template", release, umbrella}, enable([]string{"provider-aws"}, sets...)...)...)
+			if err == nil {
+				t.Fatalf("%s: it was accepted", tc.reason)
+			}
+			for _, want := range tc.want {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("%s: the message does not say %q:\n%v", tc.reason, want, err)
+				}
+			}
+		})
+	}
+}
+
+// pod returns the template of a module's pods.
+func pod(t *testing.T, module string, sets ...string) corev1.PodTemplateSpec {
+	t.Helper()
+	found := of(render(t, umbrella, enable([]string{module}, sets...)...), "Deployment")
+	if len(found) != 1 {
+		t.Fatalf("%d Deployments of %s, want 1", len(found), module)
+	}
+	return decode[appsv1.Deployment](t, found[0]).Spec.Template
+}
+
+func TestSettingsReachThePods(t *testing.T) {
+	type facts struct{ Image, Args, Env, Rest string }
+	of := func(p corev1.PodTemplateSpec) facts {
+		c := p.Spec.Containers[0]
+		var env, rest []string
+		for _, e := range c.Env {
+			env = append(env, e.Name+"="+e.Value)
+		}
+		for _, v := range p.Spec.Volumes {
+			rest = append(rest, "volume "+v.Name)
+		}
+		for _, m := range c.VolumeMounts {
+			rest = append(rest, "mount "+m.MountPath)
+		}
+		for k, v := range p.Spec.NodeSelector {
+			rest = append(rest, "node "+k+"="+v)
+		}
+		for _, s := range p.Spec.TopologySpreadConstraints {
+			rest = append(rest, fmt.Sprint("spread ", s.TopologyKey, " ", s.LabelSelector.MatchLabels["app.kubernetes.io/name"]))
+		}
+		for _, s := range p.Spec.ImagePullSecrets {
+			rest = append(rest, "pull "+s.Name)
+		}
+		return facts{c.Image, strings.Join(c.Args, " "), strings.Join(env, " "), strings.Join(rest, " ")}
+	}
+	cases := map[string]struct {
+		reason string
+		sets   []string
+		change func(*facts)
+	}{
+		"Defaults": {"nothing is set", nil, func(*facts) {}},
+		"ModuleWins": {"what is set for a module counts before what is set for all", []string{`global.concurrency=10`, `provider-aws.concurrency=20`},
+			func(f *facts) { f.Args = strings.ReplaceAll(f.Args, "concurrency=64", "concurrency=20") }},
+		"ModuleTurnsOff": {"also where that is false, empty or zero",
+			[]string{`global={"allowPlainHTTP":true,"controllerClass":"x","image":{"tag":"v9"}}`, `provider-aws={"allowPlainHTTP":false,"controllerClass":"","image":{"tag":""}}`}, func(*facts) {}},
+		"Mirror": {"images come from a mirror, by digest", []string{`global.image={"registry":"mirror.example.com/proxy"}`, `provider-aws.image.digest="sha256:` + strings.Repeat("a", 64) + `"`, `global.imagePullSecrets=[{"name":"regcred"}]`},
+			func(f *facts) {
+				f.Image = "mirror.example.com/proxy/direct-secrets/provider-aws@sha256:" + strings.Repeat("a", 64)
+				f.Rest = "pull regcred"
+			}},
+		"Scope": {"namespaces are served", []string{`global.scope.namespaces=["a","b"]`},
+			func(f *facts) { f.Args = strings.ReplaceAll(f.Args, "--namespaces=", "--namespaces=a,b") }},
+		"Proxy": {"the API server is never reached by a proxy", []string{`global.proxy={"https":"http://proxy:3128","noProxy":["vault.example.com"]}`},
+			func(f *facts) {
+				f.Env += " HTTPS_PROXY=http://proxy:3128 NO_PROXY=$(KUBERNETES_SERVICE_HOST),.svc,.cluster.local,vault.example.com"
+			}},
+		"CA": {"authorities are trusted besides those of the image", []string{`global.extraCA={"configMap":"roots"}`},
+			func(f *facts) {
+				f.Env += " SSL_CERT_DIR=/etc/ssl/certs:/etc/direct-secrets/ca"
+				f.Rest = "volume direct-secrets-ca mount /etc/direct-secrets/ca"
+			}},
+		"Memory": {"Go keeps below the limit", []string{`global.resources.limits.memory="1Gi"`},
+			func(f *facts) { f.Env = strings.ReplaceAll(f.Env, "460MiB", "921MiB") }},
+		"NoLimit": {"without a limit there is none for Go", []string{`provider-aws.resources.limits.memory=""`},
+			func(f *facts) { f.Env = "" }},
+		"Placement": {"spreading counts the module's own pods", []string{`global={"nodeSelector":{"kubernetes.io/os":"linux"},"topologySpreadConstraints":[{"maxSkew":1,"topologyKey":"zone","whenUnsatisfiable":"ScheduleAnyway"}]}`},
+			func(f *facts) { f.Rest = "node kubernetes.io/os=linux spread zone provider-aws" }},
+		"Further": {"what the chart does not know comes last", []string{`provider-aws={"args":["--pprof-bind-address=:6060"],"env":[{"name":"AWS_REGION","value":"eu-central-1"}]}`},
+			func(f *facts) { f.Args += " --pprof-bind-address=:6060"; f.Env += " AWS_REGION=eu-central-1" }},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			want := facts{
+				Image: "ghcr.io/direct-secrets/provider-aws:" + appVersion(t),
+				Args: "--leader-elect=true --leader-election-namespace=direct-secrets --presence-namespace=direct-secrets --namespaces= --controller-class= " +
+					"--concurrency=64 --provider-timeout=30s --default-secret-cleanup-policy=OnDelete --ambient-credentials=cluster --allow-plain-http=false " +
+					"--log-format=json --metrics-bind-address=:8080 --health-probe-bind-address=:8081 --pprof-bind-address=0",
+				Env: "GOMEMLIMIT=460MiB",
+			}
+			tc.change(&want)
+			if diff := cmp.Diff(want, of(pod(t, "provider-aws", tc.sets...))); diff != "" {
+				t.Errorf("%s: -want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// TestEveryFlagIsWrittenOut holds the arguments against the flags that modules take.
+func TestEveryFlagIsWrittenOut(t *testing.T) {
+	t.Parallel()
+	var flags operator.Flags
+	set := flag.NewFlagSet("module", flag.ContinueOnError)
+	flags.Bind(set)
+	defaults := map[string]string{}
+	set.VisitAll(func(f *flag.Flag) { defaults[f.Name] = f.DefValue })
+	// Their default is the namespace of the pod.
+	defaults["leader-election-namespace"], defaults["presence-namespace"] = namespace, namespace
+
+	must(t, set.Parse(pod(t, "provider-vault").Spec.Containers[0].Args))
+	must(t, flags.Check())
+	got := map[string]string{}
+	set.Visit(func(f *flag.Flag) { got[f.Name] = f.Value.String() })
+	if diff := cmp.Diff(defaults, got); diff != "" {
+		t.Errorf("the chart's defaults are those of the flags: -want, +got:\n%s", diff)
+	}
+}
+
+// TestReplicas: what comes with more than one pod.
+func TestReplicas(t *testing.T) {
+	t.Parallel()
+	one, two := names(render(t, umbrella, enable(modules)...)), names(render(t, umbrella, enable(modules, `provider-gcp.replicas=2`)...))
+	more := slices.DeleteFunc(two, func(n string) bool { return slices.Contains(one, n) })
+	if diff := cmp.Diff([]string{"PodDisruptionBudget direct-secrets/direct-secrets-provider-gcp"}, more); diff != "" {
+		t.Errorf("a budget of the module with two: -want, +got:\n%s", diff)
+	}
+}
+
+// TestLongNames: names stay within limits, and apart.
+func TestLongNames(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("long-", 10) + "end" // 53 characters, the most that Helm takes.
+	out, err := helm(append([]string{"template", long, umbrella, "--namespace", namespace}, enable(modules, `admissionPolicies.protectCRDs.enabled=true`)...)...)
+	must(t, err)
+	seen := map[string]int{}
+	for _, o := range objectsOf(t, out) {
+		seen[name(o)]++
+		if o.GetKind() != "CustomResourceDefinition" && len(o.GetName()) > 63 {
+			t.Errorf("%s has %d characters", name(o), len(o.GetName()))
+		}
+	}
+	for _, n := range slices.Sorted(maps.Keys(seen)) {
+		if seen[n] > 1 {
+			t.Errorf("%d objects are %s", seen[n], n)
+		}
+	}
+}
+
+// TestTheDefaultSelector: without a selector it takes a label of ours to use cluster Kinds. As a default among the
+// values it would remain beside the user's own.
+func TestTheDefaultSelector(t *testing.T) {
+	t.Parallel()
+	unset := of(render(t, umbrella, enable(nil, `admissionPolicies.clusterKinds.enabled=true`)...), "ValidatingAdmissionPolicy")
+	empty := of(render(t, umbrella, enable(nil, `admissionPolicies.clusterKinds={"enabled":true,"namespaceSelector":{"matchLabels":{}}}`)...), "ValidatingAdmissionPolicy")
+	if len(unset) != 2 || len(empty) != 2 {
+		t.Errorf("%d and %d policies, want one of ExternalSecrets and one of PushSecrets", len(unset), len(empty))
+	}
+	for _, o := range append(unset, empty...) {
+		raw, err := o.MarshalJSON()
+		must(t, err)
+		if !strings.Contains(string(raw), `(variables.labels[?\"direct-secrets.io/cluster-kinds\"] == optional.of(\"allowed\"))`) {
+			t.Errorf("%s does not ask for the label direct-secrets.io/cluster-kinds=allowed:\n%s", name(o), raw)
+		}
+	}
+}
+
+// TestChartsFitTogether: what the umbrella asks for is what there is.
+func TestChartsFitTogether(t *testing.T) {
+	t.Parallel()
+	type meta struct {
+		Name         string `json:"name"`
+		Version      string `json:"version"`
+		AppVersion   string `json:"appVersion"`
+		Dependencies []struct {
+			Name    string `json:"name"`
+			Version string `json:"version"`
+		} `json:"dependencies"`
+	}
+	charts := map[string]meta{}
+	files, err := filepath.Glob("*/Chart.yaml")
+	must(t, err)
+	for _, f := range files {
+		var m meta
+		must(t, yaml.Unmarshal([]byte(read(t, f)), &m))
+		charts[m.Name] = m
+	}
+	for _, m := range charts {
+		for _, d := range m.Dependencies {
+			if is := charts[d.Name].Version; is != d.Version {
+				t.Errorf("%s depends on %s %s, and there is %q", m.Name, d.Name, d.Version, is)
+			}
+		}
+	}
+	if got, want := len(charts[umbrella].Dependencies), len(charts)-1; got != want {
+		t.Errorf("the umbrella depends on %d charts, want on all %d others", got, want)
+	}
+}
+
+// TestChartsStandAlone: the chart of a module renders the same as in the umbrella.
+func TestChartsStandAlone(t *testing.T) {
+	t.Parallel()
+	for _, m := range append(modules, "crds") {
+		var own []*unstructured.Unstructured
+		for _, o := range render(t, umbrella, enable(modules)...) {
+			group, _, _ := unstructured.NestedString(o.Object, "spec", "group")
+			if o.GetLabels()["app.kubernetes.io/name"] == m || group != "" && group == groups[m] {
+				own = append(own, o)
+			}
+		}
+		alone := render(t, m)
+		if len(alone) == 0 {
+			t.Errorf("%s renders nothing alone", m)
+		}
+		if diff := cmp.Diff(names(own), names(alone)); diff != "" {
+			t.Errorf("%s: -in the umbrella, +alone:\n%s", m, diff)
+		}
+	}
+}

@@ -1,0 +1,144 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
+	"sigs.k8s.io/yaml"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+)
+
+// newChart is the Chart.yaml of a module that has none yet. From then on it is edited by hand.
+const newChart = `apiVersion: v2
+name: MODULE
+description: The module MODULE of Direct Secrets.
+type: application
+version: 0.1.0
+appVersion: 0.1.0
+kubeVersion: ">=1.36.0-0"
+home: https://github.com/direct-secrets/direct-secrets
+dependencies:
+  - name: library
+    version: 0.1.0
+`
+
+// layOut makes what the chart of every module has alike.
+func layOut(chart, module string) error {
+	meta := filepath.Join(chart, "Chart.yaml")
+	if _, err := os.Stat(meta); os.IsNotExist(err) {
+		if err := write(meta, []byte(strings.ReplaceAll(newChart, "MODULE", module))); err != nil {
+			return err
+		}
+	}
+	if err := link(chart, "library"); err != nil {
+		return err
+	}
+	return write(filepath.Join(chart, "templates", "module.yaml"), []byte("{{- include \"library.module\" . }}\n"))
+}
+
+// link makes the chart beside this one a dependency of it. With a link Helm needs no step before it renders, and
+// no copy can be stale; packages hold what is linked.
+func link(chart, dependency string) error {
+	at, to := filepath.Join(chart, "charts", dependency), filepath.Join("..", "..", dependency)
+	if is, err := os.Readlink(at); err == nil && is == to {
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
+		return err
+	}
+	if err := os.RemoveAll(at); err != nil {
+		return err
+	}
+	return os.Symlink(to, at)
+}
+
+// keep is what makes Helm leave a CRD, and all objects of its Kind, where they are.
+const keep = "    helm.sh/resource-policy: keep\n"
+
+// copyCRDs copies CRDs into a chart.
+func copyCRDs(from, chart string) error {
+	to := filepath.Join(chart, "files", "crds")
+	if err := os.RemoveAll(to); err != nil { // What is not there any more shall not stay.
+		return err
+	}
+	found, err := filepath.Glob(filepath.Join(from, "*.yaml"))
+	if err != nil {
+		return err
+	}
+	for _, f := range found {
+		raw, err := os.ReadFile(f)
+		if err != nil {
+			return err
+		}
+		const annotations = "\n  annotations:\n"
+		head, tail, ok := bytes.Cut(raw, []byte(annotations))
+		if !ok || bytes.Contains(raw, []byte("{{")) {
+			return errors.Errorf("%s is not as controller-gen writes it: annotations, and nothing that looks like a template", f)
+		}
+		if err := write(filepath.Join(to, filepath.Base(f)), bytes.Join([][]byte{head, tail}, []byte(annotations+keep))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// groupOfCRDs returns the API group of a module's Kinds.
+func groupOfCRDs(folder string) (string, error) {
+	found, err := filepath.Glob(filepath.Join(folder, "*.yaml"))
+	if err != nil {
+		return "", err
+	}
+	if len(found) == 0 {
+		return "", errors.Errorf("%s has no CRD", folder)
+	}
+	group, _, _ := strings.Cut(filepath.Base(found[0]), "_")
+	return group, nil
+}
+
+// rights are what a chart gives to a module; see library.rights.
+type rights struct {
+	Rights  []rbacv1.PolicyRule `json:"rights"`
+	Cluster []rbacv1.PolicyRule `json:"cluster"`
+	Leases  []rbacv1.PolicyRule `json:"leases"`
+	Tokens  []rbacv1.PolicyRule `json:"tokens,omitempty"`
+}
+
+func writeRights(from, module, chart string) error {
+	raw, err := os.ReadFile(from)
+	if err != nil {
+		return err
+	}
+	var r rights
+	parts := map[string]*[]rbacv1.PolicyRule{"": &r.Rights, "-cluster": &r.Cluster, "-leases": &r.Leases, "-tokens": &r.Tokens}
+	for _, doc := range strings.Split(string(raw), "\n---\n") {
+		var role rbacv1.ClusterRole
+		if err := yaml.UnmarshalStrict([]byte(doc), &role); err != nil {
+			return errors.Wrapf(err, "cannot read %s", from)
+		}
+		part, ok := parts[strings.TrimPrefix(role.Name, "direct-secrets-"+module)]
+		if !ok {
+			return errors.Errorf("%s has a ClusterRole %q, which the chart has no use for", from, role.Name)
+		}
+		*part = role.Rules
+	}
+	out, err := yaml.Marshal(r)
+	if err != nil {
+		return err
+	}
+	return write(filepath.Join(chart, "files", "rights.yaml"), append([]byte("# Made by `make generate` from "+module+"/config/rbac.yaml.\n"), out...))
+}
+
+// write writes a file where it differs from what is there.
+func write(path string, content []byte) error {
+	if is, err := os.ReadFile(path); err == nil && bytes.Equal(is, content) {
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(path, content, 0o644)
+}

@@ -1,0 +1,119 @@
+// Command charts writes what `make generate` makes of the charts: their values with schema and README, the rights
+// and CRDs of modules. Run it in the folder of the tree. What it writes depends on the tree alone.
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
+)
+
+func main() {
+	if err := run("."); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func run(tree string) error {
+	s, err := loadSettings()
+	if err != nil {
+		return err
+	}
+	modules, err := findModules(tree)
+	if err != nil {
+		return err
+	}
+	for _, module := range modules {
+		if err := writeModule(tree, module, s); err != nil {
+			return errors.Wrapf(err, "cannot write the chart of %s", module)
+		}
+	}
+	if err := writeCRDsChart(tree, s); err != nil {
+		return errors.Wrap(err, "cannot write the chart of the CRDs")
+	}
+	return errors.Wrap(writeUmbrella(tree, modules, s), "cannot write the umbrella chart")
+}
+
+// findModules returns the folders of the modules that have a chart.
+func findModules(tree string) ([]string, error) {
+	var out []string
+	for _, pattern := range []string{"provider-*", "generator-*"} {
+		found, err := filepath.Glob(filepath.Join(tree, pattern, "go.mod"))
+		if err != nil {
+			return nil, err
+		}
+		for _, f := range found {
+			out = append(out, filepath.Base(filepath.Dir(f)))
+		}
+	}
+	slices.Sort(out)
+	return out, nil
+}
+
+func writeModule(tree, module string, s *settings) error {
+	chart := filepath.Join(tree, "charts", module)
+	if err := layOut(chart, module); err != nil {
+		return err
+	}
+	if err := copyCRDs(filepath.Join(tree, module, "apis", "crds"), chart); err != nil {
+		return err
+	}
+	if err := writeRights(filepath.Join(tree, module, "config", "rbac.yaml"), module, chart); err != nil {
+		return err
+	}
+	return s.write(chart, values{
+		own:    s.module.only(true).named(module),
+		global: s.module.only(false),
+		schema: s.moduleSchema(),
+		readme: "module.md.tmpl",
+	})
+}
+
+func writeCRDsChart(tree string, s *settings) error {
+	chart := filepath.Join(tree, "charts", "crds")
+	if err := copyCRDs(filepath.Join(tree, "common", "apis", "crds"), chart); err != nil {
+		return err
+	}
+	return s.write(chart, values{
+		global: s.module.only(false).pick("scope", "crds"),
+		schema: s.crdsSchema(),
+		readme: "crds.md.tmpl",
+	})
+}
+
+func writeUmbrella(tree string, modules []string, s *settings) error {
+	chart := filepath.Join(tree, "charts", "direct-secrets")
+	meta, err := os.ReadFile(filepath.Join(chart, "Chart.yaml"))
+	if err != nil {
+		return err
+	}
+	groups := []byte("# Made by `make generate`: the modules and the API groups of their Kinds.\n")
+	for _, module := range modules {
+		if !strings.Contains(string(meta), "condition: "+module+".enabled") {
+			return errors.Errorf("%s/Chart.yaml has no dependency %s with condition: %s.enabled; add it as those of the other modules", chart, module, module)
+		}
+		if err := link(chart, module); err != nil {
+			return err
+		}
+		group, err := groupOfCRDs(filepath.Join(tree, module, "apis", "crds"))
+		if err != nil {
+			return err
+		}
+		groups = append(groups, fmt.Sprintf("%s: %s\n", module, group)...)
+	}
+	if err := write(filepath.Join(chart, "files", "modules.yaml"), groups); err != nil {
+		return err
+	}
+	return s.write(chart, values{
+		own:     s.umbrella,
+		global:  s.module.only(false),
+		modules: modules,
+		schema:  s.umbrellaSchema(modules),
+		readme:  "umbrella.md.tmpl",
+	})
+}
