@@ -1,0 +1,386 @@
+package main
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"crypto/x509"
+	"debug/elf"
+	"encoding/hex"
+	"encoding/pem"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/layout"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+	"github.com/google/go-containerregistry/pkg/v1/validate"
+	"github.com/opencontainers/go-digest"
+	"golang.org/x/crypto/x509roots/fallback/bundle"
+)
+
+// The smallest module stands for all: what differs between them is the binary alone.
+const module = "generator-password"
+
+var archs = []string{"amd64", "arm64"}
+
+func init() { compression = gzip.BestSpeed }
+
+func testRelease() release {
+	return release{Version: "1.2.3", Revision: "0123abcd", Created: time.Unix(1700000000, 0).UTC(), CARoots: "v0.0.1"}
+}
+
+// built and packed do it once for all tests.
+var (
+	built  = sync.OnceValues(func() ([]program, error) { return build(filepath.Join("..", "..", module), archs) })
+	packed = sync.OnceValues(func() (*image, error) {
+		programs, err := built()
+		if err != nil {
+			return nil, err
+		}
+		return pack(testRelease(), module, programs)
+	})
+)
+
+// unpacked is an archive as its users see it.
+type unpacked struct {
+	files  []string // of the archive
+	layout layout.Path
+	top    *v1.IndexManifest
+	image  v1.ImageIndex
+}
+
+// open writes the archive and reads it with a library that had no part in its making.
+func open(t *testing.T) unpacked {
+	t.Helper()
+	img := must(packed())(t)
+	out := unpacked{}
+	folder := t.TempDir()
+	var archive bytes.Buffer
+	if err := img.write(&archive); err != nil {
+		t.Fatal(err)
+	}
+	for name, data := range filesOf(t, &archive) {
+		out.files = append(out.files, name)
+		path := filepath.Join(folder, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, data.data, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	slices.Sort(out.files)
+	out.layout = must(layout.FromPath(folder))(t)
+	root := must(out.layout.ImageIndex())(t)
+	out.top = must(root.IndexManifest())(t)
+	out.image = must(root.ImageIndex(out.top.Manifests[0].Digest))(t)
+	return out
+}
+
+// platform returns the image of an architecture.
+func (u unpacked) platform(t *testing.T, arch string) (v1.Image, v1.Hash) {
+	t.Helper()
+	for _, d := range must(u.image.IndexManifest())(t).Manifests {
+		if cmp.Equal(d.Platform, &v1.Platform{OS: "linux", Architecture: arch}) {
+			return must(u.image.Image(d.Digest))(t), d.Digest
+		}
+	}
+	t.Fatalf("the index has no image for linux/%s", arch)
+	return nil, v1.Hash{}
+}
+
+// root returns what a container of the image finds at /.
+func (u unpacked) root(t *testing.T, arch string) map[string]entry {
+	t.Helper()
+	img, _ := u.platform(t, arch)
+	content := mutate.Extract(img)
+	defer func() { _ = content.Close() }()
+	return filesOf(t, content)
+}
+
+type entry struct {
+	head tar.Header
+	data []byte
+}
+
+func filesOf(t *testing.T, r io.Reader) map[string]entry {
+	t.Helper()
+	out := map[string]entry{}
+	files := tar.NewReader(r)
+	for {
+		h, err := files.Next()
+		if errors.Is(err, io.EOF) {
+			return out
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, ok := out[h.Name]; ok {
+			t.Errorf("%s is there twice", h.Name)
+		}
+		out[h.Name] = entry{head: *h, data: must(io.ReadAll(files))(t)}
+	}
+}
+
+// must returns a function that fails the test on the error, else returns the value.
+func must[T any](v T, err error) func(*testing.T) T {
+	return func(t *testing.T) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+}
+
+// TestArchive reads the archive as registries' tools do. Every blob that it holds is one that the index
+// leads to.
+func TestArchive(t *testing.T) {
+	u := open(t)
+	if err := validate.Index(u.image); err != nil {
+		t.Error(err)
+	}
+	if got := must(u.image.Digest())(t).String(); got != must(packed())(t).digest.String() {
+		t.Errorf("digest is %s; told was %s", got, must(packed())(t).digest)
+	}
+
+	type told struct{ MediaType, ArtifactType, Ref string }
+	got := make([]told, len(u.top.Manifests))
+	for i, d := range u.top.Manifests {
+		got[i] = told{string(d.MediaType), d.ArtifactType, d.Annotations["org.opencontainers.image.ref.name"]}
+	}
+	bill := told{string(types.OCIManifestSchema1), "application/vnd.cyclonedx+json", ""}
+	if diff := cmp.Diff([]told{{string(types.OCIImageIndex), "", "1.2.3"}, bill, bill}, got); diff != "" {
+		t.Errorf("index.json: -want, +got:\n%s", diff)
+	}
+
+	want := []string{"index.json", "oci-layout"}
+	blob := func(h v1.Hash) { want = append(want, "blobs/"+h.Algorithm+"/"+h.Hex) }
+	manifest := func(h v1.Hash) {
+		blob(h)
+		m := must(v1.ParseManifest(bytes.NewReader(must(u.layout.Bytes(h))(t))))(t)
+		blob(m.Config.Digest)
+		for _, l := range m.Layers {
+			blob(l.Digest)
+		}
+	}
+	for _, d := range must(u.image.IndexManifest())(t).Manifests {
+		manifest(d.Digest)
+	}
+	blob(u.top.Manifests[0].Digest)
+	for _, d := range u.top.Manifests[1:] {
+		manifest(d.Digest)
+	}
+	slices.Sort(want)
+	if diff := cmp.Diff(slices.Compact(want), u.files); diff != "" {
+		t.Errorf("files of the archive: -want, +got:\n%s", diff)
+	}
+}
+
+func TestImage(t *testing.T) {
+	u := open(t)
+	machines := map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64}
+	for _, arch := range archs {
+		t.Run(arch, func(t *testing.T) {
+			img, _ := u.platform(t, arch)
+			config := must(img.ConfigFile())(t)
+			created := time.Unix(1700000000, 0).UTC()
+			labels := map[string]string{
+				"org.opencontainers.image.title":         module,
+				"org.opencontainers.image.description":   "The direct-secrets module generator-password.",
+				"org.opencontainers.image.version":       "1.2.3",
+				"org.opencontainers.image.revision":      "0123abcd",
+				"org.opencontainers.image.created":       "2023-11-14T22:13:20Z",
+				"org.opencontainers.image.source":        "https://github.com/direct-secrets/direct-secrets",
+				"org.opencontainers.image.documentation": "https://github.com/direct-secrets/direct-secrets/tree/main/docs",
+				"org.opencontainers.image.licenses":      "Apache-2.0",
+			}
+			want := v1.Config{User: "65532:65532", Entrypoint: []string{"/" + module}, WorkingDir: "/", Labels: labels}
+			if diff := cmp.Diff(want, config.Config); diff != "" {
+				t.Errorf("config: -want, +got:\n%s", diff)
+			}
+			if diff := cmp.Diff(labels, must(img.Manifest())(t).Annotations); diff != "" {
+				t.Errorf("annotations: -want, +got:\n%s", diff)
+			}
+			if !config.Created.Equal(created) || config.OS != "linux" || config.Architecture != arch {
+				t.Errorf("image is of %v for %s/%s; want %v for linux/%s", config.Created, config.OS, config.Architecture, created, arch)
+			}
+
+			// Who may do what with the files, and when they are from. There is no shell, no user, no other file.
+			type file struct {
+				Mode     fs.FileMode
+				UID, GID int
+				Time     int64
+			}
+			root := u.root(t, arch)
+			files := map[string]file{}
+			for name, e := range root {
+				files[name] = file{e.head.FileInfo().Mode(), e.head.Uid, e.head.Gid, e.head.ModTime.Unix()}
+			}
+			if diff := cmp.Diff(map[string]file{
+				"etc":                               {Mode: fs.ModeDir | 0o755},
+				"etc/ssl":                           {Mode: fs.ModeDir | 0o755},
+				"etc/ssl/certs":                     {Mode: fs.ModeDir | 0o755},
+				"etc/ssl/certs/ca-certificates.crt": {Mode: 0o644},
+				module:                              {Mode: 0o755},
+			}, files); diff != "" {
+				t.Errorf("files: -want, +got:\n%s", diff)
+			}
+
+			binary := must(elf.NewFile(bytes.NewReader(root[module].data)))(t)
+			if binary.Machine != machines[arch] {
+				t.Errorf("binary is for %v; want %v", binary.Machine, machines[arch])
+			}
+			for _, p := range binary.Progs {
+				if p.Type == elf.PT_INTERP || p.Type == elf.PT_DYNAMIC {
+					t.Errorf("binary has a segment %v: it is not static", p.Type)
+				}
+			}
+		})
+	}
+}
+
+// TestCARoots holds the file against the list that it is from, and its place against those in which
+// Go looks.
+func TestCARoots(t *testing.T) {
+	rest := open(t).root(t, "amd64")["etc/ssl/certs/ca-certificates.crt"].data
+	var got []string
+	for {
+		var block *pem.Block
+		if block, rest = pem.Decode(rest); block == nil {
+			break
+		}
+		got = append(got, must(x509.ParseCertificate(block.Bytes))(t).Subject.String())
+	}
+	if len(rest) > 0 {
+		t.Errorf("%d bytes of the file are no certificate", len(rest))
+	}
+	if len(got) <= 100 {
+		t.Errorf("%d roots; want more than 100", len(got))
+	}
+	var want []string
+	for root := range bundle.Roots() {
+		if root.Constraint == nil {
+			want = append(want, must(x509.ParseCertificate(root.Certificate))(t).Subject.String())
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("roots: -want, +got:\n%s", diff)
+	}
+
+	goroot := strings.TrimSpace(string(must(exec.Command("go", "env", "GOROOT").Output())(t)))
+	source := must(os.ReadFile(filepath.Join(goroot, "src", "crypto", "x509", "root_linux.go")))(t)
+	_, list, _ := bytes.Cut(source, []byte("certFiles = []string{"))
+	list, _, _ = bytes.Cut(list, []byte("\n}"))
+	if !bytes.Contains(list, []byte(`"/`+rootsPath+`"`)) {
+		t.Errorf("crypto/x509 does not look for roots in /%s, but in\n%s", rootsPath, list)
+	}
+}
+
+// TestRun runs the binary out of the image, in an empty environment.
+func TestRun(t *testing.T) {
+	path := filepath.Join(t.TempDir(), module)
+	if err := os.WriteFile(path, open(t).root(t, runtime.GOARCH)[module].data, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	help := exec.CommandContext(t.Context(), path, "--help")
+	help.Env = []string{"NOTHING="}
+	out, err := help.CombinedOutput()
+	if err != nil || !bytes.Contains(out, []byte("leader-elect")) {
+		t.Errorf("--help ended with %v and printed:\n%s", err, out)
+	}
+}
+
+// TestReproducible builds from a copy in another folder, and packs for another time.
+func TestReproducible(t *testing.T) {
+	elsewhere := t.TempDir()
+	for _, folder := range []string{"common", module} {
+		if err := os.CopyFS(filepath.Join(elsewhere, folder), os.DirFS(filepath.Join("..", "..", folder))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	here := must(packed())(t)
+	// What a user has set must not matter.
+	t.Setenv("GOFLAGS", "-tags=other")
+	t.Setenv("GOAMD64", "v3")
+	again := must(build(filepath.Join(elsewhere, module), archs))(t)
+	var first, second bytes.Buffer
+	if err := errors.Join(here.write(&first), must(pack(testRelease(), module, again))(t).write(&second)); err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(first.Bytes(), second.Bytes()) {
+		t.Error("two builds of the same sources differ")
+	}
+
+	later := testRelease()
+	later.Created = later.Created.Add(time.Hour)
+	other := must(pack(later, module, must(built())(t)[:1]))(t)
+	u := open(t)
+	img, manifest := u.platform(t, archs[0])
+	if _, ok := other.blobs[digest.Digest(manifest.String())]; ok {
+		t.Error("an image of another time has the same digest")
+	}
+	for _, l := range must(img.Manifest())(t).Layers {
+		if _, ok := other.blobs[digest.Digest(l.Digest.String())]; !ok {
+			t.Errorf("the layer %s depends on the time", l.Digest)
+		}
+	}
+}
+
+func TestRefused(t *testing.T) {
+	cases := map[string]struct {
+		reason  string
+		release release
+		archs   []string
+		modules []string
+		epoch   string
+		want    string
+	}{
+		"NoVersion": {
+			reason: "An image without a version cannot be found again.",
+			archs:  archs, modules: []string{module}, want: "a -version, an architecture and a module are needed",
+		},
+		"NoArchitecture": {
+			reason:  "An index without images is of no use.",
+			release: release{Version: "1.2.3"}, modules: []string{module}, want: "a -version, an architecture and a module are needed",
+		},
+		"NoModule": {
+			reason:  "The caller has forgotten something.",
+			release: release{Version: "1.2.3"}, archs: archs, want: "a -version, an architecture and a module are needed",
+		},
+		"Epoch": {
+			reason:  "A date that is no number must not become 1970.",
+			release: release{Version: "1.2.3"}, archs: archs, modules: []string{module}, epoch: "yesterday",
+			want: `SOURCE_DATE_EPOCH must be the seconds since 1970: strconv.ParseInt: parsing "yesterday": invalid syntax`,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("SOURCE_DATE_EPOCH", tc.epoch)
+			folder := filepath.Join(t.TempDir(), "out")
+			err := run(tc.release, tc.archs, folder, tc.modules)
+			if err == nil || err.Error() != tc.want {
+				t.Errorf("%s\ngot error %v, want %s", tc.reason, err, tc.want)
+			}
+			if _, err := os.Stat(folder); !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("%s\nthe folder was made: %v", tc.reason, err)
+			}
+		})
+	}
+}
+
+func sha256Hex(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}

@@ -1,0 +1,81 @@
+package main
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"encoding/pem"
+	"io"
+	"time"
+
+	"github.com/opencontainers/go-digest"
+	"golang.org/x/crypto/x509roots/fallback/bundle"
+)
+
+const (
+	// rootsPath is one of the files in which Go looks for CA roots on Linux.
+	rootsPath = "etc/ssl/certs/ca-certificates.crt"
+	// rootsModule is where the CA roots are from: Mozilla's list, as the Go project packs it.
+	rootsModule = "golang.org/x/crypto/x509roots/fallback"
+)
+
+// epoch is the time of every file. It is not the release's, so that a layer which did not change
+// keeps its digest and is neither pushed nor pulled again.
+var epoch = time.Unix(0, 0)
+
+// caRoots returns Mozilla's roots for servers. A root that Mozilla trusts only for certificates from
+// before some date is left out, since a PEM file cannot tell that date.
+func caRoots() []byte {
+	var out bytes.Buffer
+	for root := range bundle.Roots() {
+		if root.Constraint == nil {
+			out.Write(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: root.Certificate}))
+		}
+	}
+	return out.Bytes()
+}
+
+// compression is the level of layers. Tests take a lower one: under the race detector this is most of their time.
+var compression = gzip.DefaultCompression
+
+// layer returns a compressed layer with one file, which root owns and everybody may read, and the
+// digest of the layer before it was compressed.
+func layer(name string, mode int64, data []byte) ([]byte, digest.Digest, error) {
+	var out bytes.Buffer
+	compressed, err := gzip.NewWriterLevel(&out, compression)
+	if err != nil {
+		return nil, "", err
+	}
+	plain := digest.Canonical.Digester()
+	files := tar.NewWriter(io.MultiWriter(compressed, plain.Hash()))
+	for i, c := range name {
+		if c != '/' {
+			continue
+		}
+		if err := files.WriteHeader(header(tar.TypeDir, name[:i+1], 0o755, 0)); err != nil {
+			return nil, "", err
+		}
+	}
+	if err := writeFile(files, name, mode, data); err != nil {
+		return nil, "", err
+	}
+	if err := files.Close(); err != nil {
+		return nil, "", err
+	}
+	if err := compressed.Close(); err != nil {
+		return nil, "", err
+	}
+	return out.Bytes(), plain.Digest(), nil
+}
+
+func writeFile(files *tar.Writer, name string, mode int64, data []byte) error {
+	if err := files.WriteHeader(header(tar.TypeReg, name, mode, len(data))); err != nil {
+		return err
+	}
+	_, err := files.Write(data)
+	return err
+}
+
+func header(kind byte, name string, mode int64, size int) *tar.Header {
+	return &tar.Header{Typeflag: kind, Name: name, Mode: mode, Size: int64(size), ModTime: epoch, Format: tar.FormatUSTAR}
+}

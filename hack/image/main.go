@@ -1,0 +1,77 @@
+// Command image packs modules into OCI images, without a container engine. It writes one archive
+// (https://github.com/opencontainers/image-spec/blob/v1.1.1/image-layout.md in a tar file) per
+// module, and beside it the bill of materials of each architecture:
+//
+//	image -version 0.1.0 -archs 'amd64 arm64' -out bin/images provider-aws provider-vault
+//
+// It runs in the folder of the root module, whose go.mod pins the CA roots. Only the sources, the
+// versions of Go and of the modules, the flags and SOURCE_DATE_EPOCH decide what an image is.
+package main
+
+import (
+	"cmp"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+func main() {
+	version := flag.String("version", "", "version of the images, without a leading v")
+	revision := flag.String("revision", "", "commit that the sources are of; empty where they are of none")
+	archs := flag.String("archs", "amd64 arm64", "architectures, as Go names them")
+	out := flag.String("out", "bin/images", "folder of the archives")
+	flag.Parse()
+	if err := run(release{Version: *version, Revision: *revision}, strings.Fields(*archs), *out, flag.Args()); err != nil {
+		fmt.Fprintln(os.Stderr, "image:", err)
+		os.Exit(1)
+	}
+}
+
+// A release is what the images of all modules have in common.
+type release struct {
+	// Version of the images, without a leading v.
+	Version string
+	// Revision is the commit, empty if there is none that holds the sources.
+	Revision string
+	// Created is the only time in an image.
+	Created time.Time
+	// CARoots is the version of the module that the CA roots are from.
+	CARoots string
+}
+
+func run(r release, archs []string, out string, modules []string) error {
+	if r.Version == "" || len(archs) == 0 || len(modules) == 0 {
+		return fmt.Errorf("a -version, an architecture and a module are needed")
+	}
+	seconds, err := strconv.ParseInt(cmp.Or(os.Getenv("SOURCE_DATE_EPOCH"), "0"), 10, 64)
+	if err != nil {
+		return fmt.Errorf("SOURCE_DATE_EPOCH must be the seconds since 1970: %w", err)
+	}
+	r.Created = time.Unix(seconds, 0).UTC()
+	if r.CARoots, err = moduleVersion(rootsModule); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(out, 0o755); err != nil {
+		return err
+	}
+	for _, folder := range modules {
+		name := filepath.Base(folder)
+		programs, err := build(folder, archs)
+		if err != nil {
+			return fmt.Errorf("cannot build %s: %w", name, err)
+		}
+		img, err := pack(r, name, programs)
+		if err != nil {
+			return fmt.Errorf("cannot pack %s: %w", name, err)
+		}
+		if err := img.save(out, name); err != nil {
+			return fmt.Errorf("cannot write the archive of %s: %w", name, err)
+		}
+		fmt.Println(name, img.digest)
+	}
+	return nil
+}

@@ -1,0 +1,83 @@
+package main
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"debug/buildinfo"
+	"encoding/hex"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/CycloneDX/cyclonedx-go"
+	"github.com/google/uuid"
+)
+
+// sbomType is the media type of a bill of materials.
+const sbomType = "application/vnd.cyclonedx+json"
+
+// billOfMaterials lists what an image of the module is made of: what the binary itself tells of its
+// Go modules and of the Go version, and the CA roots.
+func billOfMaterials(r release, name string, p program) ([]byte, error) {
+	info, err := buildinfo.Read(bytes.NewReader(p.data))
+	if err != nil {
+		return nil, err
+	}
+	sum := sha256.Sum256(p.data)
+
+	image := component(cyclonedx.ComponentTypeContainer, name, r.Version, "image")
+	image.Properties = &[]cyclonedx.Property{{Name: "direct-secrets:platform", Value: "linux/" + p.arch}}
+
+	binary := component(cyclonedx.ComponentTypeApplication, info.Main.Path, "v"+r.Version, purl(info.Main.Path, "v"+r.Version))
+	binary.PackageURL = binary.BOMRef
+	binary.Hashes = &[]cyclonedx.Hash{{Algorithm: cyclonedx.HashAlgoSHA256, Value: hex.EncodeToString(sum[:])}}
+
+	components := []cyclonedx.Component{binary}
+	var parts []string
+	for _, m := range modules(info) {
+		c := component(cyclonedx.ComponentTypeLibrary, m.Path, m.Version, purl(m.Path, m.Version))
+		c.PackageURL = c.BOMRef
+		components = append(components, c)
+		parts = append(parts, c.BOMRef)
+	}
+	roots := component(cyclonedx.ComponentTypeData, rootsModule, r.CARoots, purl(rootsModule, r.CARoots))
+	roots.PackageURL = roots.BOMRef
+	roots.Description = "Mozilla's CA roots at /" + rootsPath
+	components = append(components, roots)
+
+	bom := cyclonedx.NewBOM()
+	// A bill of other contents must have another number; this one has nothing that is not in the seed.
+	bom.SerialNumber = uuid.NewSHA1(uuid.NameSpaceURL, append([]byte(strings.Join([]string{name, r.Version, r.CARoots, p.arch, r.Created.String()}, " ")), sum[:]...)).URN()
+	bom.Metadata = &cyclonedx.Metadata{Timestamp: r.Created.Format(time.RFC3339), Component: &image}
+	bom.Components = &components
+	bom.Dependencies = &[]cyclonedx.Dependency{
+		{Ref: image.BOMRef, Dependencies: &[]string{binary.BOMRef, roots.BOMRef}},
+		{Ref: binary.BOMRef, Dependencies: &parts},
+	}
+	var out bytes.Buffer
+	err = cyclonedx.NewBOMEncoder(&out, cyclonedx.BOMFileFormatJSON).SetPretty(true).EncodeVersion(bom, cyclonedx.SpecVersion1_6)
+	return out.Bytes(), err
+}
+
+// modules returns the modules that are linked into a binary, and Go's standard library as one more.
+// A module of this repository has the version that its users require, though it is built from the
+// folder beside; one that is replaced by another module goes by the name of that.
+func modules(info *debug.BuildInfo) []debug.Module {
+	out := []debug.Module{{Path: "stdlib", Version: strings.TrimPrefix(info.GoVersion, "go")}}
+	for _, m := range info.Deps {
+		if m.Replace != nil && m.Replace.Version != "" && m.Replace.Version != "(devel)" {
+			m = m.Replace
+		}
+		out = append(out, *m)
+	}
+	return out
+}
+
+func component(kind cyclonedx.ComponentType, name, version, ref string) cyclonedx.Component {
+	return cyclonedx.Component{Type: kind, Name: name, Version: version, BOMRef: ref}
+}
+
+// purl returns the package URL of a Go module (https://github.com/package-url/purl-spec).
+func purl(path, version string) string {
+	return "pkg:golang/" + path + "@" + strings.ReplaceAll(version, "+", "%2B")
+}
