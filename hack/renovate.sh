@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# Checks renovate.json with Renovate's own validator, at the version that
-# hack/renovate/package-lock.json pins. The first run installs it into a user cache folder.
+# Checks renovate.json with Renovate's own validator, and what Renovate does with it (hack/renovate/bump.mjs),
+# at the version that hack/renovate/package-lock.json pins. The first run installs it into a user cache folder.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+source hack/lib/tree.sh
 
-command -v npm >/dev/null || { echo "npm is needed for Renovate's validator: install Node 20 or newer" >&2; exit 1; }
+command -v npm >/dev/null || { echo "npm is needed for Renovate: install Node 20 or newer" >&2; exit 1; }
 
 version=$(sed -n 's/.*"renovate": "\(.*\)".*/\1/p' hack/renovate/package.json)
 folder=${XDG_CACHE_HOME:-$HOME/.cache}/direct-secrets/renovate/$version
@@ -16,3 +17,8 @@ if ! cmp -s hack/renovate/package-lock.json "$folder/installed.json"; then
 	cp hack/renovate/package-lock.json "$folder/installed.json" # last: it tells that all is there
 fi
 "$folder/node_modules/.bin/renovate-config-validator" --strict renovate.json
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+copy_tree "$work/tree"
+node hack/renovate/bump.mjs "$folder/node_modules/.bin/renovate" "$work/tree"

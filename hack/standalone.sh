@@ -1,13 +1,17 @@
 #!/usr/bin/env bash
-# Proves that each module stands alone: copies common and every module that requires it out
-# of the tree, drops the `replace`, and builds and tests them there against common as a
-# module proxy would serve it. COMMON is the version that it is served as.
+# Proves that each module stands alone, and that a bump of common is one of versions alone. The arguments
+# are the folders of the modules; COMMON is the version of common, that which they require unless set.
+#
+# First every go.mod of a copy of the tree moves to that common, and is tidied, as Renovate leaves it.
+# Then common and every module that requires it are taken out of that copy, and built and tested without
+# their `replace`, against common as a module proxy would serve it.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+source hack/lib/tree.sh
 
 root=github.com/direct-secrets/direct-secrets
 common=$root/common
-version=${COMMON:-v0.1.0}
+version=${COMMON:-$(go list -m -f '{{.Version}}' "$common")}
 work=$(mktemp -d)
 
 # What the module cache holds of this project is what an earlier run packed. The files are
@@ -27,11 +31,28 @@ forget
 go build -o "$work/modzip" ./hack/modzip
 "$work/modzip" common "$common" "$version" "$work/proxy"
 
-modules=(common)
-for mod in */go.mod; do
-	module=${mod%/go.mod}
-	[[ $module == common || $module == e2e ]] && continue
-	if grep -q "$common v" "$mod"; then modules+=("$module"); fi
+copy_tree "$work/tree"
+requires=()
+for mod in go.mod */go.mod; do
+	if grep -q "$common v" "$mod"; then requires+=("$(dirname "$mod")"); fi
+done
+# All move before the first is tidied: the modules of the tree require each other.
+for module in "${requires[@]}"; do
+	go -C "$work/tree/$module" mod edit -require="$common@$version"
+done
+for module in "${requires[@]}"; do
+	go -C "$work/tree/$module" mod tidy
+	if ! diff <(sed "s|$common v[^ ]*|$common $version|" "$module/go.mod") "$work/tree/$module/go.mod" ||
+		! diff "$module/go.sum" "$work/tree/$module/go.sum"; then
+		echo "A bump to common $version changes more of $module/go.mod and go.sum than that version." >&2
+		exit 1
+	fi
+done
+
+modules=()
+for module in "$@"; do
+	module=${module#./}
+	[[ $module == . || $module == e2e ]] || modules+=("$module")
 done
 
 # The checksum database does not know what was packed just now. -trimpath without cgo is
@@ -39,19 +60,20 @@ done
 GOPROXY="file://$work/proxy,$(go env GOPROXY)"
 # The go command keeps an index of what a version imports, and this version changes.
 export GODEBUG=goindex=0
-export GOPROXY GONOPROXY=none GONOSUMDB="$root/*" GOFLAGS='-mod=mod -trimpath -buildvcs=false' CGO_ENABLED=0 GOWORK=off
+export GOPROXY GONOPROXY=none GONOSUMDB="$root/*" GOFLAGS='-mod=readonly -trimpath -buildvcs=false' CGO_ENABLED=0 GOWORK=off
 
 for module in "${modules[@]}"; do
 	echo "== $module, with common $version"
 	mkdir -p "$work/modules"
-	cp -R "$module" "$work/modules/$module"
+	mv "$work/tree/$module" "$work/modules/$module"
 	cd "$work/modules/$module"
 	if [[ $module != common ]]; then
-		go mod edit -dropreplace="$common" -require="$common@$version"
+		go mod edit -dropreplace="$common"
 		if grep -q "$root/.*=>" go.mod; then
 			echo "$module/go.mod replaces another module of this tree" >&2
 			exit 1
 		fi
+		go mod tidy # common is in go.sum only now
 	fi
 	go build ./...
 	go test -short -count=1 -timeout 30m ./... # `make test` has gone through all that -short leaves out.

@@ -3,6 +3,7 @@
 # It reports everything that it finds before it fails. Expects `make build` to have run.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+source hack/lib/tree.sh
 
 modules=("$@")
 failed=0
@@ -15,11 +16,9 @@ fail() {
 }
 
 echo "== generated files"
-# What is tracked or would be, as it is now, goes to two copies; one is generated anew.
-mkdir -p "$work/is" bin/tools
-git ls-files -coz --exclude-standard --deduplicate | while IFS= read -r -d '' file; do
-	if [[ -e $file ]]; then printf '%s\0' "$file"; fi
-done | tar --null -T - -cf - | tar -xf - -C "$work/is"
+# There are two copies of the tree; one is generated anew.
+mkdir -p bin/tools
+copy_tree "$work/is"
 cp -R "$work/is" "$work/should"
 make --no-print-directory -C "$work/should" generate TOOLS="$PWD/bin/tools"
 diff -r -x bin "$work/is" "$work/should" || fail "generated files are stale: run \`make generate\`"
@@ -72,7 +71,17 @@ for binary in bin/*; do
 	if [[ -f $binary ]]; then within "$binary" "$(wc -c <"$binary")" 50000000 bytes; fi
 done
 
+echo "== workflows"
+# Without shellcheck and pyflakes, so that the result is the same where they are installed.
+bin/tools/actionlint -shellcheck= -pyflakes= || fail "actionlint finds faults in the workflows"
+unpinned=$(grep -rnE '^[- ]*uses:' .github | grep -vE 'uses: (\./|[^@ ]+@[0-9a-f]{40} # v[0-9.]+$)' || true)
+[[ -z $unpinned ]] || fail "an action must be pinned by its commit, with the version as a comment: $unpinned"
+for module in "${modules[@]}"; do
+	owned=/${module#./}/
+	[[ $module == . ]] || grep -qE "^$owned +@" .github/CODEOWNERS || fail ".github/CODEOWNERS has no line for $owned"
+done
+
 echo "== renovate.json"
-hack/renovate.sh || fail "renovate.json is not valid"
+hack/renovate.sh || fail "Renovate does not do with renovate.json what it should"
 
 exit $failed

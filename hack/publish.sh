@@ -1,0 +1,54 @@
+#!/usr/bin/env bash
+# Publishes what `make images` and `make charts` have put into FOLDER/images and FOLDER/charts, signs it, and
+# attaches to each image where it comes from and what it is made of. The signatures are those of the workflow
+# that runs this: there is no key. Usage: publish.sh VERSION FOLDER
+#
+# It needs skopeo, helm, cosign and jq, and a login to the registry that docker's configuration knows.
+set -euo pipefail
+
+version=$1 folder=$2
+registry=${REGISTRY:-ghcr.io/direct-secrets}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+# How the images came about, as https://slsa.dev/spec/v1.0/provenance has it.
+jq -n '{
+	buildDefinition: {
+		buildType: "https://actions.github.io/buildtypes/workflow/v1",
+		externalParameters: {workflow: {
+			ref: env.GITHUB_REF,
+			repository: "\(env.GITHUB_SERVER_URL)/\(env.GITHUB_REPOSITORY)",
+			path: ".github/workflows/release.yaml"
+		}},
+		resolvedDependencies: [{
+			uri: "git+\(env.GITHUB_SERVER_URL)/\(env.GITHUB_REPOSITORY)@\(env.GITHUB_REF)",
+			digest: {gitCommit: env.GITHUB_SHA}
+		}]
+	},
+	runDetails: {
+		builder: {id: "\(env.GITHUB_SERVER_URL)/\(env.GITHUB_WORKFLOW_REF)"},
+		metadata: {invocationId: "\(env.GITHUB_SERVER_URL)/\(env.GITHUB_REPOSITORY)/actions/runs/\(env.GITHUB_RUN_ID)/attempts/\(env.GITHUB_RUN_ATTEMPT)"}
+	}
+}' >"$work/provenance.json"
+
+for archive in "$folder"/images/*.tar; do
+	name=$(basename "$archive" .tar)
+	image=$registry/$name
+	# The digest is that of what was built, not of what a registry answers.
+	skopeo inspect --raw "oci-archive:$archive:${version#v}" >"$work/index.json"
+	digest=sha256:$(sha256sum <"$work/index.json" | cut -d ' ' -f 1)
+	skopeo copy --all --preserve-digests "oci-archive:$archive:${version#v}" "docker://$image:${version#v}"
+	cosign sign --yes --recursive "$image@$digest"
+	cosign attest --yes --type slsaprovenance1 --predicate "$work/provenance.json" "$image@$digest"
+	jq -r '.manifests[] | "\(.platform.architecture) \(.digest)"' "$work/index.json" | while read -r arch part; do
+		cosign attest --yes --type cyclonedx --predicate "$folder/images/$name-$arch.cdx.json" "$image@$part" </dev/null
+	done
+	echo "$image:${version#v} $digest"
+done
+
+for chart in "$folder"/charts/*.tgz; do
+	helm push "$chart" "oci://$registry/charts" --registry-config "${DOCKER_CONFIG:-$HOME/.docker}/config.json" 2>&1 | tee "$work/push"
+	name=$(basename "$chart" "-${version#v}.tgz")
+	digest=$(sed -n 's/^Digest: *//p' "$work/push")
+	cosign sign --yes "$registry/charts/$name@${digest:?helm has not said which digest $chart has}"
+done
