@@ -208,7 +208,7 @@ func TestKill(t *testing.T) {
 		created <- nil
 	}()
 	for range 4 {
-		p, err := shared.StartModule(t.Context(), stack.ProviderAWS, "--namespaces="+ns, "--leader-elect=false")
+		p, err := installFor(t, ns, "").StartModule(t.Context(), stack.ProviderAWS)
 		must(t, err)
 		after := time.NewTimer(rand.N(700 * time.Millisecond))
 		<-after.C // The moment is what is random here; nothing is waited for.

@@ -26,9 +26,10 @@ const fanOutPage = "../../docs/clusterexternalsecret.md"
 func TestFanOut(t *testing.T) {
 	t.Parallel()
 	const count = 60
-	s, err := stack.Start(t.Context(), stack.Options{Audit: true})
+	s, err := stack.Start(t.Context(), stack.Options{Audit: true, Bare: true})
 	must(t, err)
 	t.Cleanup(func() { must(t, s.Stop()) })
+	must(t, install(t.Context(), s))
 	s.AWS.Put("shared/registry", []byte(`{"password":"pull"}`))
 	must(t, s.CreateNamespace(t.Context(), "platform"))
 	must(t, s.Admin.Create(t.Context(), &corev1.Secret{

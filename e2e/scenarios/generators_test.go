@@ -217,7 +217,7 @@ func TestPasswordKilled(t *testing.T) {
 			proxy, err := shared.StartProxy(nil)
 			must(t, err)
 			t.Cleanup(func() { must(t, proxy.Stop()) })
-			path, err := proxy.Kubeconfig(t.Context(), stack.GeneratorPassword)
+			path, err := installFor(t, ns, "").Kubeconfig(t.Context(), stack.GeneratorPassword, proxy)
 			must(t, err)
 			p := startModule(t, stack.GeneratorPassword, ns, "--kubeconfig="+path)
 			create := func() {
@@ -397,7 +397,7 @@ func TestPasswordLate(t *testing.T) {
 	t.Parallel()
 	const ns, rounds = "late", 3
 	h := passwords(t, ns)
-	behind := startModule(t, stack.GeneratorPassword, ns, "--kubeconfig="+latePath(t, stack.GeneratorPassword, rand.Uint64()))
+	behind := startModule(t, stack.GeneratorPassword, ns, "--kubeconfig="+latePath(t, installFor(t, ns, ""), stack.GeneratorPassword, rand.Uint64()))
 	ahead := startModule(t, stack.GeneratorPassword, ns)
 	var names []string
 	for i := range 12 {
@@ -424,7 +424,7 @@ func TestPasswordLeader(t *testing.T) {
 	h := passwords(t, ns)
 	var both []*stack.Process
 	for range 2 {
-		p, err := shared.StartModule(t.Context(), stack.GeneratorPassword, "--namespaces="+ns)
+		p, err := installFor(t, ns, "").StartModule(t.Context(), stack.GeneratorPassword, "--leader-elect")
 		must(t, err)
 		t.Cleanup(func() { must(t, p.Stop()) })
 		both = append(both, p)
@@ -450,12 +450,10 @@ func TestPasswordLeader(t *testing.T) {
 func leader(t *testing.T, of []*stack.Process) *stack.Process {
 	t.Helper()
 	for _, p := range of {
-		page, err := p.Metrics()
+		leads, err := p.Leads()
 		must(t, err)
-		for line := range strings.Lines(page) {
-			if strings.HasPrefix(line, "leader_election_master_status{") && strings.HasSuffix(strings.TrimSpace(line), " 1") {
-				return p
-			}
+		if leads {
+			return p
 		}
 	}
 	t.Fatal("none of the processes leads")

@@ -59,7 +59,7 @@ func TestHandOver(t *testing.T) {
 		shared.AWS.Put(remoteKey(n), []byte(remoteValue(remoteKey(n))))
 	}
 	h := record(t, ns)
-	kubeconfig := "--kubeconfig=" + latePath(t, stack.ProviderAWS, seed)
+	kubeconfig := "--kubeconfig=" + latePath(t, installFor(t, ns, ""), stack.ProviderAWS, seed)
 	ahead := start(t, ns, "--controller-class="+contested)
 	behind := []*stack.Process{
 		start(t, ns, "--controller-class="+contested, kubeconfig),
@@ -130,7 +130,7 @@ func TestHandOver(t *testing.T) {
 
 // latePath returns the path of a kubeconfig that leads a module to the API server through watches that are
 // late, each by a time of its own that changes all the while.
-func latePath(t *testing.T, module string, seed uint64) string {
+func latePath(t *testing.T, i *stack.Installation, module string, seed uint64) string {
 	t.Helper()
 	var mu sync.Mutex
 	random := rand.New(rand.NewPCG(seed, handOverSubjects))
@@ -141,7 +141,7 @@ func latePath(t *testing.T, module string, seed uint64) string {
 	})
 	must(t, err)
 	t.Cleanup(func() { must(t, proxy.Stop()) })
-	path, err := proxy.Kubeconfig(t.Context(), module)
+	path, err := i.Kubeconfig(t.Context(), module, proxy)
 	must(t, err)
 	return path
 }

@@ -9,6 +9,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
+	"sync"
 	"testing"
 
 	"github.com/go-logr/logr"
@@ -17,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/discovery"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -52,22 +55,95 @@ func run(m *testing.M) (code int, err error) {
 	if err := os.Setenv(stack.BinEnv, dir); err != nil {
 		return 1, err
 	}
-	shared, err = stack.Start(context.Background(), stack.Options{Audit: true})
+	shared, err = stack.Start(context.Background(), stack.Options{Audit: true, Bare: true})
 	if err != nil {
 		return 1, err
 	}
 	defer func() { err = errors.Join(err, shared.Stop()) }()
+	if err := checkVersion(shared); err != nil {
+		return 1, err
+	}
+	if err := install(context.Background(), shared); err != nil {
+		return 1, err
+	}
 	return m.Run(), nil
+}
+
+// checkVersion prints the version of Kubernetes, which must be the one that was asked for.
+func checkVersion(s *stack.Stack) error {
+	clients, err := discovery.NewDiscoveryClientForConfig(s.Config())
+	if err != nil {
+		return err
+	}
+	version, err := clients.ServerVersion()
+	if err != nil {
+		return err
+	}
+	fmt.Println("Kubernetes", version.GitVersion)
+	if want := os.Getenv("K8S"); want != "" && strings.TrimPrefix(version.GitVersion, "v") != strings.TrimPrefix(want, "v") {
+		return fmt.Errorf("the API server is %s, and K8S is %s", version.GitVersion, want)
+	}
+	return nil
+}
+
+// install installs the chart for all namespaces, as a platform team would.
+func install(ctx context.Context, s *stack.Stack) (err error) {
+	if s.Installation, err = s.Install(ctx, "direct-secrets", stack.Namespace); err != nil {
+		return err
+	}
+	return s.ServeCRDs(ctx)
+}
+
+// scoped are the releases for chosen namespaces, by what they were chosen with.
+var scoped = struct {
+	sync.Mutex
+	releases map[string]*stack.Installation
+}{releases: map[string]*stack.Installation{}}
+
+// installFor installs the chart for chosen namespaces, separated by commas: all modules get Roles, and nothing
+// cluster-wide. presence is the namespace of the leases by which they know of each other; default: their own.
+func installFor(t *testing.T, namespaces, presence string) *stack.Installation {
+	t.Helper()
+	scoped.Lock()
+	defer scoped.Unlock()
+	key := namespaces + "/" + presence
+	if scoped.releases[key] == nil {
+		own := fmt.Sprintf("operators-%d", len(scoped.releases))
+		i, err := shared.Install(t.Context(), "direct-secrets", own, stack.Values{
+			"global": stack.Values{
+				"scope": stack.Values{"namespaces": strings.Split(namespaces, ",")}, "presenceNamespace": presence,
+				"crds": stack.Values{"enabled": false}, "leaderElection": stack.Values{"enabled": false},
+			},
+		})
+		must(t, err)
+		scoped.releases[key] = i
+	}
+	return scoped.releases[key]
+}
+
+// presenceOf returns the namespace that a flag names for the leases by which modules know of each other.
+func presenceOf(flags []string) string {
+	for _, f := range flags {
+		if ns, ok := strings.CutPrefix(f, "--presence-namespace="); ok {
+			return ns
+		}
+	}
+	return ""
 }
 
 // build builds a module; more flags of `go build` may follow.
 func build(module, binary string, flags ...string) error {
+	return buildIn(filepath.Join("..", "..", module), binary, flags...)
+}
+
+// buildIn builds the module in a folder.
+func buildIn(folder, binary string, flags ...string) error {
 	args := append([]string{"build", "-trimpath", "-ldflags", "-s -w", "-o", binary}, flags...)
 	cmd := exec.Command("go", append(args, ".")...) //nolint:noctx // It ends by itself.
-	cmd.Dir = filepath.Join("..", "..", module)
+	cmd.Dir = folder
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("cannot build %s: %w\n%s", module, err, out)
+		return fmt.Errorf("cannot build %s: %w\n%s", folder, err, out)
 	}
 	return nil
 }
@@ -88,8 +164,7 @@ func startModule(t *testing.T, module, namespace string, flags ...string) *stack
 
 func startBinary(t *testing.T, binary, module, namespace string, flags ...string) *stack.Process {
 	t.Helper()
-	p, err := shared.StartBinary(t.Context(), binary, module,
-		append([]string{"--namespaces=" + namespace, "--leader-elect=false"}, flags...)...)
+	p, err := installFor(t, namespace, presenceOf(flags)).StartBinary(t.Context(), binary, module, flags...)
 	must(t, err)
 	t.Cleanup(func() {
 		if err := p.Stop(); err != nil {

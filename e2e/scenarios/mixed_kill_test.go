@@ -101,7 +101,7 @@ func (m *mix) killAny(random *rand.Rand) {
 				pause() // The others go on without it.
 			}
 		}
-		p, err := shared.StartModule(m.t.Context(), module, append([]string{"--namespaces=" + m.ns, "--leader-elect=false"}, m.flags()...)...)
+		p, err := installFor(m.t, m.ns, m.ns).StartModule(m.t.Context(), module)
 		if err != nil {
 			m.t.Errorf("cannot start %s: %v", module, err)
 			return

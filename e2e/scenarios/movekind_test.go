@@ -61,7 +61,7 @@ func TestMoveKind(t *testing.T) {
 		vault.Do(http.MethodPost, vaultMount+"/data/"+ns+"/"+moverName(i), vaulttest.M{"data": vaulttest.M{"value": "from-vault-" + moverName(i)}})
 	}
 	h := record(t, ns)
-	startModule(t, stack.ProviderAWS, ns, "--presence-namespace="+ns, "--kubeconfig="+latePath(t, stack.ProviderAWS, rand.Uint64()))
+	startModule(t, stack.ProviderAWS, ns, "--presence-namespace="+ns, "--kubeconfig="+latePath(t, installFor(t, ns, ns), stack.ProviderAWS, rand.Uint64()))
 	startModule(t, stack.ProviderVault, ns, "--presence-namespace="+ns)
 
 	each(t, all, func(o *mover) error { return o.create(t) })

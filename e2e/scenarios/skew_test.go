@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -165,7 +167,7 @@ func buildWith(t *testing.T, module, common string) string {
 	for _, file := range []string{"go.mod", "go.sum"} {
 		text, err := os.ReadFile(filepath.Join("..", "..", module, file))
 		must(t, err)
-		const required = "direct-secrets/common v0.1.0\n"
+		required := "direct-secrets/common " + present(t) + "\n"
 		if file == "go.mod" && strings.Count(string(text), required) != 1 {
 			t.Fatalf("the go.mod of %s does not require %s", module, required)
 		}
@@ -177,11 +179,32 @@ func buildWith(t *testing.T, module, common string) string {
 	return binary
 }
 
+// present returns the version of common that all modules require.
+func present(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("..", "go.mod"))
+	must(t, err)
+	found := regexp.MustCompile(`direct-secrets/common (v\S+)`).FindSubmatch(text)
+	if found == nil {
+		t.Fatal("e2e/go.mod does not require common")
+	}
+	return string(found[1])
+}
+
+// ahead returns the version of common that lies so many minor versions after the present one.
+func ahead(t *testing.T, minors int) string {
+	t.Helper()
+	parts := strings.Split(present(t), ".")
+	minor, err := strconv.Atoi(parts[1])
+	must(t, err)
+	return fmt.Sprintf("%s.%d.0", parts[0], minor+minors)
+}
+
 // TestSkewVersions has modules of versions of common that lie too far apart: objects that need both say so, and are
 // left as they are. Others are not touched by that, nor are versions that lie side by side.
 func TestSkewVersions(t *testing.T) {
 	t.Parallel()
-	next, far := buildWith(t, stack.ProviderVault, "v0.2.0"), buildWith(t, stack.ProviderVault, "v0.3.0")
+	next, far := buildWith(t, stack.ProviderVault, ahead(t, 1)), buildWith(t, stack.ProviderVault, ahead(t, 2))
 	m := newMix(t, "skew-versions")
 	vaultAs := func(binary string) {
 		if m.processes[stack.ProviderVault] != nil {
@@ -206,8 +229,8 @@ func TestSkewVersions(t *testing.T) {
 	m.run(stack.ProviderAWS, stack.GeneratorPassword)
 	skewed := func() {
 		t.Helper()
-		m.wantFailed("leads", v1alpha1.ReasonVersionSkew, stack.ProviderAWS, "v0.1.0", stack.ProviderVault, "v0.3.0")
-		m.wantFailed("follows", v1alpha1.ReasonVersionSkew, "v0.1.0", stack.ProviderVault, "v0.3.0") // Two others are too far away.
+		m.wantFailed("leads", v1alpha1.ReasonVersionSkew, stack.ProviderAWS, present(t), stack.ProviderVault, ahead(t, 2))
+		m.wantFailed("follows", v1alpha1.ReasonVersionSkew, present(t), stack.ProviderVault, ahead(t, 2)) // Two others are too far away.
 	}
 	skewed()
 	for n := range 3 { // Meanwhile both work.

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -30,22 +31,8 @@ type Process struct {
 	err     error
 }
 
-// StartModule starts a module with its default flags, apart from addresses; more flags may follow.
-// It returns when the process answers its health probe.
-func (s *Stack) StartModule(ctx context.Context, module string, flags ...string) (*Process, error) {
-	binary, err := Binary(module)
-	if err != nil {
-		return nil, err
-	}
-	return s.StartBinary(ctx, binary, module, flags...)
-}
-
-// StartBinary is StartModule with a binary of the caller's, for example one of another version.
-func (s *Stack) StartBinary(ctx context.Context, binary, module string, flags ...string) (*Process, error) {
-	kubeconfig, err := s.kubeconfig(ctx, module)
-	if err != nil {
-		return nil, err
-	}
+// startProcess starts a module on addresses of its own, and returns when the process answers its health probe.
+func (s *Stack) startProcess(ctx context.Context, binary, module string, args, env []string) (*Process, error) {
 	addresses, err := freeAddresses(3)
 	if err != nil {
 		return nil, err
@@ -54,16 +41,11 @@ func (s *Stack) StartBinary(ctx context.Context, binary, module string, flags ..
 	if p.log, err = os.CreateTemp(s.dir, module+"-*.log"); err != nil {
 		return nil, err
 	}
-	args := append([]string{
+	p.cmd = exec.Command(binary, slices.Concat(args, []string{ //nolint:noctx // It outlives the call; Stop and Kill end it.
 		"--metrics-bind-address=" + addresses[0], "--health-probe-bind-address=" + addresses[1], "--pprof-bind-address=" + addresses[2],
-		"--leader-election-namespace=" + Namespace, "--kubeconfig=" + kubeconfig,
-	}, flags...)
-	p.cmd = exec.Command(binary, args...) //nolint:noctx // It outlives the call; Stop and Kill end it.
+	})...)
 	// Nothing of the caller's own AWS settings may reach the module.
-	p.cmd.Env = []string{
-		"HOME=" + s.dir, "PATH=" + os.Getenv("PATH"), "AWS_EC2_METADATA_DISABLED=true",
-		"AWS_ENDPOINT_URL_STS=" + s.AWS.URL(),
-	}
+	p.cmd.Env = append([]string{"HOME=" + s.dir, "PATH=" + os.Getenv("PATH")}, env...)
 	p.cmd.Stdout, p.cmd.Stderr = p.log, p.log
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := p.cmd.Start(); err != nil {
@@ -86,21 +68,32 @@ func Binary(name string) (string, error) {
 	if dir := os.Getenv(BinEnv); dir != "" {
 		return filepath.Join(dir, name), nil
 	}
-	var tried []string
 	if self, err := os.Executable(); err == nil {
-		tried = append(tried, filepath.Join(filepath.Dir(self), name))
-	}
-	if dir, err := os.Getwd(); err == nil {
-		for ; dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
-			tried = append(tried, filepath.Join(dir, "bin", name))
-		}
-	}
-	for _, path := range tried {
-		if _, err := os.Stat(path); err == nil {
+		if path := filepath.Join(filepath.Dir(self), name); exists(path) {
 			return path, nil
 		}
 	}
-	return "", fmt.Errorf("cannot find %s; run make build", name)
+	path, err := find(filepath.Join("bin", name))
+	if err != nil {
+		return "", fmt.Errorf("%w; run make build", err)
+	}
+	return path, nil
+}
+
+// find returns the path of something in the checkout that the working directory is in.
+func find(path string) (string, error) {
+	dir, err := os.Getwd()
+	for ; err == nil && dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
+		if found := filepath.Join(dir, path); exists(found) {
+			return found, nil
+		}
+	}
+	return "", fmt.Errorf("cannot find %s", path)
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }
 
 // Profile measures for some seconds where the process spends its processor time, in pprof's format.
@@ -158,6 +151,9 @@ func (p *Process) Log() string {
 	return string(raw)
 }
 
+// MetricsAddress is where the metrics page is served.
+func (p *Process) MetricsAddress() string { return p.metrics }
+
 // Metrics returns the metrics page.
 func (p *Process) Metrics() (string, error) {
 	var page strings.Builder
@@ -178,6 +174,20 @@ func (p *Process) Metric(name string) (float64, error) {
 		}
 	}
 	return 0, nil
+}
+
+// Leads tells whether the process is the replica that works.
+func (p *Process) Leads() (bool, error) {
+	page, err := p.Metrics()
+	if err != nil {
+		return false, err
+	}
+	for line := range strings.Lines(page) {
+		if strings.HasPrefix(line, "leader_election_master_status{") && strings.HasSuffix(strings.TrimSpace(line), " 1") {
+			return true, nil
+		}
+	}
+	return false, nil
 }
 
 // ResidentMB returns the resident memory of the process in MB, files mapped included.

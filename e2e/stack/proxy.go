@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/util/cert"
 )
 
@@ -96,21 +95,7 @@ func (p *Proxy) Stop() error { return p.server.Close() }
 // Kubeconfig writes a kubeconfig that leads a module through the Proxy, and returns its path; it
 // goes to StartModule as the flag --kubeconfig.
 func (p *Proxy) Kubeconfig(ctx context.Context, module string) (string, error) {
-	raw, err := p.stack.ServiceAccountKubeconfig(ctx, Namespace, module)
-	if err != nil {
-		return "", err
-	}
-	cfg, err := clientcmd.Load(raw)
-	if err != nil {
-		return "", err
-	}
-	for _, c := range cfg.Clusters {
-		c.Server, c.CertificateAuthorityData = p.url, p.ca
-	}
-	if raw, err = clientcmd.Write(*cfg); err != nil {
-		return "", err
-	}
-	return p.stack.writeKubeconfig(module, raw)
+	return p.stack.Kubeconfig(ctx, module, p)
 }
 
 // late is a body whose bytes come in their order, but late.

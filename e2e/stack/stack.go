@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 
+	appsv1 "k8s.io/api/apps/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
@@ -37,6 +38,8 @@ const (
 // A Stack is a running control plane with an emulator beside it.
 type Stack struct {
 	*controlplane.ControlPlane
+	// Installation is how StartModule and its like deploy modules.
+	*Installation
 	// Admin is a client with all rights, without a cache and without a rate limit.
 	Admin client.Client
 	// AWS is the emulator.
@@ -53,6 +56,9 @@ type Options struct {
 	Output io.Writer
 	// AWS are options of the emulator.
 	AWS []emulator.Option
+	// Bare leaves the cluster empty: CRDs and rights come with Install. Without it they are there, as the modules
+	// ship them.
+	Bare bool
 }
 
 // Start starts a Stack. Stop must be called, also to remove its files.
@@ -67,11 +73,14 @@ func Start(ctx context.Context, o Options) (s *Stack, err error) {
 	if s.dir, err = os.MkdirTemp("", "direct-secrets-"); err != nil {
 		return s, err
 	}
-	all := crds.All()
-	for _, m := range modules {
-		all = append(all, m.crds()...)
+	var opts []controlplane.Option
+	if !o.Bare {
+		all := crds.All()
+		for _, m := range modules {
+			all = append(all, m.crds()...)
+		}
+		opts = append(opts, controlplane.WithCRDs(all...))
 	}
-	opts := []controlplane.Option{controlplane.WithCRDs(all...)}
 	if o.Audit {
 		opts = append(opts, controlplane.WithAuditLog())
 	}
@@ -87,13 +96,17 @@ func Start(ctx context.Context, o Options) (s *Stack, err error) {
 	if s.Admin, err = client.New(s.Config(), client.Options{Scheme: Scheme()}); err != nil {
 		return s, err
 	}
+	s.Installation = plain(s)
+	if o.Bare {
+		return s, nil
+	}
 	return s, s.grant(ctx)
 }
 
 // Scheme returns the types that scenarios use.
 func Scheme() *runtime.Scheme {
 	scheme := runtime.NewScheme()
-	adds := []func(*runtime.Scheme) error{corev1.AddToScheme, coordinationv1.AddToScheme, eventsv1.AddToScheme, rbacv1.AddToScheme, v1alpha1.AddToScheme}
+	adds := []func(*runtime.Scheme) error{corev1.AddToScheme, appsv1.AddToScheme, coordinationv1.AddToScheme, eventsv1.AddToScheme, rbacv1.AddToScheme, v1alpha1.AddToScheme}
 	for _, m := range modules {
 		adds = append(adds, m.types)
 	}
@@ -158,15 +171,7 @@ func (s *Stack) CreateNamespace(ctx context.Context, name string) error {
 	return client.IgnoreAlreadyExists(s.Admin.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}))
 }
 
-// kubeconfig writes a kubeconfig for the ServiceAccount of a module and returns its path.
-func (s *Stack) kubeconfig(ctx context.Context, module string) (string, error) {
-	raw, err := s.ServiceAccountKubeconfig(ctx, Namespace, module)
-	if err != nil {
-		return "", err
-	}
-	return s.writeKubeconfig(module, raw)
-}
-
+// writeKubeconfig writes a kubeconfig to a file of its own, and returns its path.
 func (s *Stack) writeKubeconfig(module string, raw []byte) (string, error) {
 	// One for each process: rewriting a file while another process reads it would leave that one
 	// without a cluster.

@@ -1,0 +1,168 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/direct-secrets/direct-secrets/e2e/stack"
+)
+
+const (
+	// lease is the duration of the Lease by which one replica leads, in seconds.
+	lease = 15.0
+	// retries is how long, in seconds, the other replica may take to see that the Lease is free: it looks every
+	// 2 seconds, and waits up to 1.2 times as long again; see k8s.io/client-go/tools/leaderelection.
+	retries = 4.4
+	// every is the time between two new objects of the load.
+	every = 50 * time.Millisecond
+)
+
+// Replicas measures how long new objects wait while one of two replicas is replaced after the other, and while the
+// replica that leads is killed.
+func Replicas(ctx context.Context, r *Report) error {
+	_, err := onStack(ctx, func(s *stack.Stack) (struct{}, error) { return struct{}{}, replicas(ctx, s, r) })
+	return err
+}
+
+func replicas(ctx context.Context, s *stack.Stack, r *Report) error {
+	const ns = "replicas"
+	if err := prepare(ctx, s, []Object{load(ns, 0)}); err != nil {
+		return err
+	}
+	seen, err := watchSecrets(ctx, s)
+	if err != nil {
+		return err
+	}
+	defer seen.stop()
+	var running []*stack.Process
+	defer func() {
+		for _, p := range running {
+			_ = p.Kill()
+		}
+	}()
+	start := func() error {
+		p, err := s.StartModule(ctx, stack.ProviderAWS)
+		if err == nil {
+			running = append(running, p)
+		}
+		return err
+	}
+	for range 2 {
+		if err := start(); err != nil {
+			return err
+		}
+	}
+	if err := storesReady(ctx, s); err != nil {
+		return err
+	}
+	rolling := func() error { // As a Deployment does it: a new replica first, then an old one goes.
+		for range 2 {
+			if err := start(); err != nil {
+				return err
+			}
+			old := running[0]
+			running = running[1:]
+			if err := old.Stop(); err != nil {
+				return err
+			}
+			if err := led(ctx, running); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	killed := func() error {
+		i := slices.IndexFunc(running, leads)
+		if i < 0 {
+			return fmt.Errorf("none of %d replicas leads", len(running))
+		}
+		dead := running[i]
+		running = slices.Delete(running, i, i+1)
+		if err := dead.Kill(); err != nil {
+			return err
+		}
+		return led(ctx, running)
+	}
+	first := 0
+	for _, phase := range []struct {
+		what  string
+		do    func() error
+		bound float64
+	}{
+		{"rolling restart of two replicas", rolling, lease},
+		{"leader of two replicas killed", killed, lease + retries},
+	} {
+		objects, waits, err := underLoad(ctx, s, seen, ns, first, phase.do)
+		if err != nil {
+			return err
+		}
+		first += len(objects)
+		r.Add(Row{Scenario: "replicas", What: phase.what + ": slowest new object", Value: percentile(waits, 100), Unit: "s", Bound: atMost(phase.bound), Note: fmt.Sprintf("of %d", len(objects))})
+		wrong, err := countWrong(ctx, s, objects)
+		if err != nil {
+			return err
+		}
+		r.Add(Row{Scenario: "replicas", What: phase.what + ": wrong Secrets", Value: float64(wrong), Unit: "wrong", Bound: atMost(0)})
+	}
+	return nil
+}
+
+// load returns the nth object of the load.
+func load(ns string, n int) Object {
+	return Object{NamespacedName: types.NamespacedName{Namespace: ns, Name: fmt.Sprintf("es-%05d", n)}, Key: fmt.Sprintf("%s/secret-%05d", ns, n)}
+}
+
+// underLoad does something while objects are created, from the nth on, and returns these and how long each waited.
+func underLoad(ctx context.Context, s *stack.Stack, seen *arrivals, ns string, n int, do func() error) (objects []Object, waits []time.Duration, err error) {
+	done := make(chan struct{})
+	watch := newStopwatch()
+	var failed error
+	var creating sync.WaitGroup
+	creating.Go(func() {
+		tick := time.NewTicker(every)
+		defer tick.Stop()
+		for {
+			o := load(ns, n)
+			s.AWS.Put(o.Key, value(o))
+			watch.start(o)
+			if failed = s.Admin.Create(ctx, externalSecret(o)); failed != nil {
+				return
+			}
+			objects, n = append(objects, o), n+1
+			select {
+			case <-done:
+				return
+			case <-tick.C:
+			}
+		}
+	})
+	err = do()
+	close(done)
+	creating.Wait()
+	if err != nil {
+		return nil, nil, err
+	}
+	if failed != nil {
+		return nil, nil, failed
+	}
+	if _, err := seen.wait(ctx, objects); err != nil {
+		return nil, nil, err
+	}
+	return objects, watch.until(seen, objects), nil
+}
+
+// led returns when one of the processes leads.
+func led(ctx context.Context, of []*stack.Process) error {
+	return until(ctx, func() (bool, error) { return slices.ContainsFunc(of, leads), nil })
+}
+
+// leads tells whether a process leads; one that cannot be asked does not.
+func leads(p *stack.Process) bool {
+	yes, err := p.Leads()
+	return err == nil && yes
+}

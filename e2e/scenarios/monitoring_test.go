@@ -1,0 +1,664 @@
+package scenarios
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/controlplane"
+	"github.com/direct-secrets/direct-secrets/e2e/stack"
+	awsv1 "github.com/direct-secrets/direct-secrets/provider-aws/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/provider-aws/emulator"
+)
+
+const (
+	alertsFile    = "../../charts/direct-secrets/files/alerts.yaml"
+	dashboardFile = "../../charts/direct-secrets/files/dashboard.json"
+	operatorPage  = "../../docs/operator.md"
+	runbookURL    = "https://github.com/direct-secrets/direct-secrets/blob/main/docs/runbook.md#"
+)
+
+type alertRules struct {
+	Groups []ruleGroup `json:"groups"`
+}
+
+type ruleGroup struct {
+	Name  string `json:"name"`
+	Rules []struct {
+		Alert       string            `json:"alert"`
+		Expr        string            `json:"expr"`
+		For         string            `json:"for"`
+		Labels      map[string]string `json:"labels"`
+		Annotations map[string]string `json:"annotations"`
+	} `json:"rules"`
+}
+
+func readAlerts(t *testing.T) alertRules {
+	t.Helper()
+	raw, err := os.ReadFile(alertsFile)
+	must(t, err)
+	var rules alertRules
+	must(t, yaml.UnmarshalStrict(raw, &rules))
+	return rules
+}
+
+// promPath is the path of Prometheus, beside which promtool lies.
+func promPath(t *testing.T) string {
+	t.Helper()
+	path := os.Getenv("PROMETHEUS")
+	if path == "" {
+		t.Fatal("PROMETHEUS is not set: run the tests with make, or set it to what hack/prometheus.sh prints")
+	}
+	return path
+}
+
+// TestAlertRules has promtool check the rules, and holds what it does not: who is called, and where to read on.
+func TestAlertRules(t *testing.T) {
+	t.Parallel()
+	promtool := filepath.Join(filepath.Dir(promPath(t)), "promtool")
+	if out, err := exec.CommandContext(t.Context(), promtool, "check", "rules", "--lint=all", "--lint-fatal", alertsFile).CombinedOutput(); err != nil {
+		t.Errorf("promtool: %s\n%s", err, out)
+	}
+	for _, g := range readAlerts(t).Groups {
+		for _, r := range g.Rules {
+			for field, ok := range map[string]bool{
+				"for":                     r.For != "",
+				"labels.severity":         slices.Contains([]string{"warning", "critical"}, r.Labels["severity"]),
+				"annotations.summary":     r.Annotations["summary"] != "",
+				"annotations.description": r.Annotations["description"] != "",
+				"annotations.runbook_url": r.Annotations["runbook_url"] == runbookURL+strings.ToLower(r.Alert),
+			} {
+				if !ok {
+					t.Errorf("alert %s: %s is not as it should be", r.Alert, field)
+				}
+			}
+		}
+	}
+}
+
+// quick are what of the rules is shorter in the test, so that an alert is a matter of seconds.
+var quick = []struct{ as, in string }{
+	{"directsecrets_out_of_step_seconds) > 900", "directsecrets_out_of_step_seconds) > 5"},
+	{"directsecrets_queue_oldest_waiting_seconds) > 120", "directsecrets_queue_oldest_waiting_seconds) > 5"},
+	{"calls_total{result=\"Throttled\"}[5m]", "calls_total{result=\"Throttled\"}[20s]"},
+	{"calls_total[5m]", "calls_total[20s]"},
+	{"build_info[1h]", "build_info[1m]"},
+}
+
+// TestMonitoring has a real Prometheus scrape running modules, with the alerts of the chart. No alert fires while
+// all is well; each fires by a cause that is real, and stops when that is mended. Every query of the alerts and of the
+// dashboard answers; the page of metrics lists those that there are; and no label tells what it should not.
+func TestMonitoring(t *testing.T) {
+	t.Parallel()
+	m := newMonitoring(t)
+	defer m.explain()
+	m.healthy()
+	m.quiet()
+	for _, story := range []struct {
+		alert string
+		story func(alert string)
+	}{
+		{"DirectSecretsStoreFailing", m.denied},
+		{"DirectSecretsProviderThrottled", m.throttled},
+		{"DirectSecretsModuleNotRunning", m.absentModule},
+		{"DirectSecretsNoLeader", m.noLeader},
+		{"DirectSecretsQueueStuck", m.stuck},
+		{"DirectSecretsOperatorAbsent", m.stopped},
+	} {
+		t.Run(story.alert, func(t *testing.T) {
+			m.T = t
+			story.story(story.alert)
+		})
+		m.T = t
+	}
+	if diff := cmp.Diff(m.alerts, m.fired); diff != "" {
+		t.Errorf("alerts that have fired: -want, +got:\n%s", diff)
+	}
+	m.queries()
+	m.documented()
+	m.tellsNothing()
+}
+
+// planted are what no label may carry.
+const (
+	plantedNamespace = "planted-namespace"
+	plantedObject    = "planted-object"
+	plantedStore     = "planted-store"
+	plantedRemote    = "planted/remote"
+	plantedKey       = "planted-secret-key"
+	plantedValue     = "planted-value"
+)
+
+type monitoring struct {
+	*testing.T
+	// whole is the test as a whole: what a story starts runs on.
+	whole *testing.T
+	aws   *emulator.Server
+	// url of Prometheus, and the file with what it scrapes.
+	url, targets string
+	scraped      map[string]*stack.Process
+	// alerts are the names of all, fired of those that have fired.
+	alerts, fired map[string]bool
+	// pages are what modules have served, by module.
+	pages map[string]string
+}
+
+func newMonitoring(t *testing.T) *monitoring {
+	t.Helper()
+	m := &monitoring{
+		T: t, whole: t, targets: filepath.Join(t.TempDir(), "targets.json"), scraped: map[string]*stack.Process{},
+		alerts: map[string]bool{}, fired: map[string]bool{}, pages: map[string]string{},
+	}
+	var err error
+	m.aws, err = emulator.Start(emulator.WithRegion(stack.Region))
+	must(t, err)
+	t.Cleanup(func() { must(t, m.aws.Close()) })
+	for _, ns := range []string{plantedNamespace, plantedNamespace + "-stuck", plantedNamespace + "-leader"} {
+		must(t, shared.CreateNamespace(t.Context(), ns))
+		must(t, shared.AWSStore(t.Context(), ns, plantedStore, func(s *awsv1.AWSSecretsManager) {
+			retries := int32(0)
+			s.Spec.RetrySettings = &v1alpha1.RetrySettings{MaxRetries: &retries}
+			s.Spec.RefreshInterval, s.Spec.Endpoint = "1s", m.aws.URL()
+		}))
+	}
+	m.prometheus()
+	return m
+}
+
+// explain logs what modules say of a test that has failed.
+func (m *monitoring) explain() {
+	if !m.whole.Failed() {
+		return
+	}
+	for name, p := range m.scraped {
+		page, err := p.Metrics()
+		m.whole.Logf("%s: %v", name, err)
+		for line := range strings.Lines(page) {
+			if strings.HasPrefix(line, "directsecrets_") && !strings.Contains(line, "_bucket") {
+				m.whole.Log(strings.TrimSpace(line))
+			}
+		}
+	}
+}
+
+// prometheus runs one with the rules as they are, to see that they load, and once more with shorter times.
+func (m *monitoring) prometheus() {
+	m.Helper()
+	dir := m.TempDir()
+	asIs, err := filepath.Abs(alertsFile)
+	must(m.T, err)
+	rules := readAlerts(m.T)
+	used := map[string]bool{}
+	for i := range rules.Groups {
+		g := &rules.Groups[i]
+		g.Name += "-quick"
+		for j := range g.Rules {
+			r := &g.Rules[j]
+			m.alerts[r.Alert] = true
+			r.For, r.Labels["quick"] = "0s", "true"
+			for _, q := range quick {
+				used[q.as] = used[q.as] || strings.Contains(r.Expr, q.as)
+				r.Expr = strings.ReplaceAll(r.Expr, q.as, q.in)
+			}
+		}
+	}
+	if len(used) != len(quick) || slices.Contains(slices.Collect(maps.Values(used)), false) {
+		m.Fatalf("the rules have changed: correct quick, of which they have %v", used)
+	}
+	raw, err := yaml.Marshal(rules)
+	must(m.T, err)
+	must(m.T, os.WriteFile(filepath.Join(dir, "quick.yaml"), raw, 0o600))
+	config, err := yaml.Marshal(map[string]any{
+		"global":     map[string]any{"scrape_interval": "1s", "scrape_timeout": "1s", "evaluation_interval": "1s"},
+		"rule_files": []string{asIs, filepath.Join(dir, "quick.yaml")},
+		"scrape_configs": []any{map[string]any{
+			"job_name": "modules", "file_sd_configs": []any{map[string]any{"files": []string{m.targets}, "refresh_interval": "1s"}},
+		}},
+	})
+	must(m.T, err)
+	must(m.T, os.WriteFile(filepath.Join(dir, "prometheus.yaml"), config, 0o600))
+	m.scrape()
+
+	ports, err := controlplane.FreePorts(1)
+	must(m.T, err)
+	m.url = "http://127.0.0.1:" + ports[0]
+	log, err := os.Create(filepath.Join(dir, "log"))
+	must(m.T, err)
+	cmd := exec.Command(promPath(m.T), "--config.file="+filepath.Join(dir, "prometheus.yaml"), //nolint:noctx // The cleanup ends it.
+		"--storage.tsdb.path="+filepath.Join(dir, "data"), "--web.listen-address=127.0.0.1:"+ports[0])
+	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, log, log
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	must(m.T, cmd.Start())
+	m.Cleanup(func() {
+		must(m.T, cmd.Process.Kill())
+		_ = cmd.Wait() // It was killed.
+		if raw, err := os.ReadFile(log.Name()); m.Failed() && err == nil {
+			m.Logf("Prometheus: %s", raw)
+		}
+	})
+	eventually(m.T, func() string {
+		if err := m.get("/api/v1/status/runtimeinfo", nil, nil); err != nil {
+			return err.Error()
+		}
+		return ""
+	})
+}
+
+// get asks Prometheus.
+func (m *monitoring) get(path string, query url.Values, data any) error {
+	resp, err := http.Get(m.url + path + "?" + query.Encode()) //nolint:noctx // A loopback address that this test chose.
+	if err != nil {
+		return err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	answer := struct {
+		Status, Error string
+		Warnings      []string
+		Infos         []string
+		Data          any
+	}{Data: data}
+	if err := json.NewDecoder(resp.Body).Decode(&answer); err != nil {
+		return err
+	}
+	if answer.Status != "success" || len(answer.Warnings)+len(answer.Infos) > 0 {
+		return fmt.Errorf("%s: %s %q %q", answer.Status, answer.Error, answer.Warnings, answer.Infos)
+	}
+	return nil
+}
+
+// scrape has Prometheus scrape the processes that run, with the labels that a ServiceMonitor gives them.
+func (m *monitoring) scrape() {
+	m.Helper()
+	targets := []any{}
+	for name, p := range m.scraped {
+		namespace, module, _ := strings.Cut(name, "/")
+		targets = append(targets, map[string]any{
+			"targets": []string{p.MetricsAddress()},
+			"labels":  map[string]string{"job": "direct-secrets-" + module + "-metrics", "namespace": strings.Replace(namespace, plantedNamespace, "operators", 1)},
+		})
+	}
+	raw, err := json.Marshal(targets)
+	must(m.T, err)
+	must(m.T, os.WriteFile(m.targets+".new", raw, 0o600))
+	must(m.T, os.Rename(m.targets+".new", m.targets))
+}
+
+// run starts a module for a namespace.
+func (m *monitoring) run(module, namespace string, flags ...string) *stack.Process {
+	m.Helper()
+	p := startModule(m.whole, module, namespace, append([]string{"--presence-namespace=" + namespace}, flags...)...)
+	m.scraped[namespace+"/"+module] = p
+	m.scrape()
+	return p
+}
+
+// end takes a process away; what it has served last is kept.
+func (m *monitoring) end(module, namespace string, stop func() error) {
+	m.Helper()
+	m.keepPages()
+	must(m.T, stop())
+	delete(m.scraped, namespace+"/"+module)
+	m.scrape()
+}
+
+func (m *monitoring) keepPages() {
+	m.Helper()
+	for name, p := range m.scraped {
+		page, err := p.Metrics()
+		must(m.T, err)
+		m.pages[name] += page
+	}
+}
+
+// active returns the alerts that fire with the shorter times.
+func (m *monitoring) active() (map[string]bool, error) {
+	var data struct {
+		Alerts []struct {
+			Labels map[string]string
+			State  string
+		}
+	}
+	err := m.get("/api/v1/alerts", nil, &data)
+	names := map[string]bool{}
+	for _, a := range data.Alerts {
+		if a.Labels["quick"] == "true" && a.State == "firing" {
+			names[a.Labels["alertname"]] = true
+			m.fired[a.Labels["alertname"]] = true
+		}
+	}
+	return names, err
+}
+
+func (m *monitoring) fires(alerts ...string) {
+	m.Helper()
+	eventually(m.T, func() string {
+		now, err := m.active()
+		for _, a := range alerts {
+			if !now[a] {
+				return fmt.Sprintf("%s does not fire: %v %v", a, now, err)
+			}
+		}
+		return ""
+	})
+}
+
+// quiet waits until no alert fires and all rules have been looked at since.
+func (m *monitoring) quiet() {
+	m.Helper()
+	var since time.Time
+	eventually(m.T, func() string {
+		if now, err := m.active(); err != nil || len(now) > 0 {
+			since = time.Time{}
+			return fmt.Sprintf("alerts fire: %v %v", now, err)
+		}
+		if since.IsZero() {
+			since = time.Now().Add(2 * time.Second) // Two scrapes.
+		}
+		var data struct {
+			Groups []struct {
+				Name, LastEvaluation string
+				Rules                []struct{ Name, Health, LastError string }
+			}
+		}
+		must(m.T, m.get("/api/v1/rules", nil, &data))
+		for _, g := range data.Groups {
+			for _, r := range g.Rules {
+				if r.Health != "ok" {
+					return fmt.Sprintf("%s: %s is %s: %s", g.Name, r.Name, r.Health, r.LastError)
+				}
+			}
+			if at, err := time.Parse(time.RFC3339Nano, g.LastEvaluation); err != nil || at.Before(since) {
+				return fmt.Sprintf("%s was looked at %s: %v", g.Name, g.LastEvaluation, err)
+			}
+		}
+		return ""
+	})
+}
+
+// object reads a planted secret every two seconds.
+func (m *monitoring) object(namespace, name, kind string) *v1alpha1.ExternalSecret {
+	return &v1alpha1.ExternalSecret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+		Spec: v1alpha1.ExternalSecretSpec{
+			RefreshInterval: "2s", StoreRef: &v1alpha1.StoreRef{Kind: kind, Name: plantedStore},
+			Data: []v1alpha1.DataEntry{{SecretKey: plantedKey, RemoteRef: v1alpha1.RemoteRef{Key: plantedRemote}}},
+		},
+	}
+}
+
+// healthy runs two modules with objects of several Kinds that are in step.
+func (m *monitoring) healthy() {
+	m.Helper()
+	m.aws.Put(plantedRemote, []byte(plantedValue))
+	m.run(stack.ProviderAWS, plantedNamespace)
+	m.run(stack.GeneratorPassword, plantedNamespace)
+	for i := range 5 {
+		must(m.T, shared.Admin.Create(m.Context(), m.object(plantedNamespace, fmt.Sprintf("%s-%d", plantedObject, i), "AWSSecretsManager")))
+	}
+	wantValue(m.T, plantedNamespace, plantedObject+"-0", plantedKey, plantedValue)
+	must(m.T, shared.Admin.Create(m.Context(), &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: plantedNamespace, Name: plantedObject + "-source"},
+		StringData: map[string]string{plantedKey: plantedValue},
+	}))
+	must(m.T, shared.Admin.Create(m.Context(), &v1alpha1.PushSecret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: plantedNamespace, Name: plantedObject},
+		Spec: v1alpha1.PushSecretSpec{
+			RefreshInterval: "2s",
+			StoreRefs:       []v1alpha1.PushStoreRef{{Kind: "AWSSecretsManager", Name: plantedStore}},
+			Selector:        v1alpha1.PushSelector{Secret: &v1alpha1.PushSecretSelector{Name: plantedObject + "-source"}},
+			Data:            []v1alpha1.PushData{{Match: v1alpha1.PushMatch{SecretKey: plantedKey, RemoteRef: v1alpha1.PushRemoteRef{RemoteKey: plantedRemote + "-copy"}}}},
+		},
+	}))
+	m.wantSamples(`directsecrets_objects{kind="ExternalSecret",status="True",reason="SecretSynced"} == 5`)
+	m.wantSamples(`directsecrets_objects{kind="PushSecret",status="True",reason="SecretSynced"} == 1`)
+	// An age that grows beyond the interval would mean that it is not that of the last good sync.
+	m.wantSamples(`max_over_time(directsecrets_oldest_sync_age_seconds{kind="ExternalSecret"}[5s]) < 5 and count_over_time(directsecrets_oldest_sync_age_seconds[5s]) >= 4`)
+	m.aws.Put(plantedRemote, []byte(plantedValue+"-2"))
+	m.wantSamples(`directsecrets_change_to_secret_seconds_count{cause="Object"} >= 5`)
+	m.wantSamples(`directsecrets_change_to_secret_seconds_count{cause="Provider"} >= 5`)
+	m.wantSamples(`histogram_quantile(0.5, sum by (le) (directsecrets_change_to_secret_seconds_bucket{cause="Object"})) < 60`)
+}
+
+// samples returns how many series a query has.
+func (m *monitoring) samples(query string) (int, error) {
+	var data struct{ Result []any }
+	err := m.get("/api/v1/query", url.Values{"query": {query}}, &data)
+	return len(data.Result), err
+}
+
+func (m *monitoring) wantSamples(query string) {
+	m.Helper()
+	eventually(m.T, func() string {
+		if n, err := m.samples(query); n == 0 || err != nil {
+			return fmt.Sprintf("%s has no result: %v", query, err)
+		}
+		return ""
+	})
+}
+
+// denied gives a store credentials that nobody knows: it fails, and with it all of its objects.
+func (m *monitoring) denied(alert string) {
+	login := func(id string) {
+		must(m.T, shared.Admin.Patch(m.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: plantedNamespace, Name: plantedStore + "-credentials"}},
+			client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"stringData":{"id":%q}}`, id))))
+	}
+	login("AKIANOBODY")
+	m.fires(alert, "DirectSecretsObjectsStale", "DirectSecretsManyObjectsFailing")
+	m.wantSamples(`directsecrets_stores{kind="AWSSecretsManager",status="False",reason="AuthFailed"} == 1`)
+	m.keepPages()
+	login(stack.AccessKeyID)
+	m.quiet()
+}
+
+// throttled has AWS answer to everything that calls come too fast.
+func (m *monitoring) throttled(alert string) {
+	m.Cleanup(m.aws.ClearFaults)
+	m.aws.Inject(emulator.Throttled())
+	m.fires(alert)
+	m.aws.ClearFaults()
+	m.quiet()
+}
+
+// absentModule refers to a store of a module that does not run.
+func (m *monitoring) absentModule(alert string) {
+	es := m.object(plantedNamespace, plantedObject+"-vault", "VaultKV")
+	must(m.T, shared.Admin.Create(m.Context(), es))
+	m.fires(alert)
+	must(m.T, shared.Admin.Delete(m.Context(), es))
+	m.quiet()
+}
+
+// noLeader runs a replica while somebody else holds its Lease.
+func (m *monitoring) noLeader(alert string) {
+	ns := plantedNamespace + "-leader"
+	holder, seconds, now := "somebody", int32(3600), metav1.NowMicro()
+	lease := &coordinationv1.Lease{
+		ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "generator-password.direct-secrets.io"},
+		Spec:       coordinationv1.LeaseSpec{HolderIdentity: &holder, LeaseDurationSeconds: &seconds, AcquireTime: &now, RenewTime: &now},
+	}
+	must(m.T, shared.Admin.Create(m.Context(), lease))
+	m.run(stack.GeneratorPassword, ns, "--leader-elect=true", "--leader-election-namespace="+ns)
+	m.fires(alert)
+	must(m.T, shared.Admin.Delete(m.Context(), lease))
+	m.quiet()
+}
+
+// stuck holds the only worker of a loop in a write that the API server never answers.
+func (m *monitoring) stuck(alert string) {
+	ns := plantedNamespace + "-stuck"
+	proxy, err := shared.StartProxy(nil)
+	must(m.T, err)
+	defer func() { must(m.T, proxy.Stop()) }()
+	kubeconfig, err := installFor(m.whole, ns, ns).Kubeconfig(m.Context(), stack.ProviderAWS, proxy)
+	must(m.T, err)
+	caught := proxy.Hold(false, func(r *http.Request, _ []byte) bool {
+		return strings.HasSuffix(r.URL.Path, "/externalsecrets/"+plantedObject+"/status")
+	})
+	p := m.run(stack.ProviderAWS, ns, "--kubeconfig="+kubeconfig, "--concurrency=1")
+	must(m.T, shared.Admin.Create(m.Context(), m.object(ns, plantedObject, "AWSSecretsManager")))
+	select {
+	case <-caught:
+	case <-time.After(time.Minute):
+		m.Fatal("no worker has come to be held")
+	}
+	must(m.T, shared.Admin.Create(m.Context(), m.object(ns, plantedObject+"-behind", "AWSSecretsManager")))
+	m.fires(alert)
+	m.end(stack.ProviderAWS, ns, p.Kill)
+	m.fires("DirectSecretsOperatorAbsent") // Until it is forgotten.
+	m.quiet()
+}
+
+// stopped stops the one replica of a module.
+func (m *monitoring) stopped(alert string) {
+	m.end(stack.GeneratorPassword, plantedNamespace, m.scraped[plantedNamespace+"/"+stack.GeneratorPassword].Stop)
+	m.fires(alert)
+	m.run(stack.GeneratorPassword, plantedNamespace)
+	m.quiet()
+}
+
+// metricNames finds those that queries may use.
+var metricNames = regexp.MustCompile(`\b(directsecrets|leader_election|workqueue|process)_\w+\b`)
+
+// queries runs every query of the dashboard and of the alerts. Panels all have something to show by now.
+func (m *monitoring) queries() {
+	m.Helper()
+	m.keepPages()
+	there := map[string]bool{}
+	for _, page := range m.pages {
+		for _, f := range families(page) {
+			there[f] = true
+		}
+	}
+	check := func(what, query string, shows bool) {
+		names := metricNames.FindAllString(query, -1)
+		for _, n := range names {
+			base := strings.TrimSuffix(strings.TrimSuffix(strings.TrimSuffix(n, "_bucket"), "_sum"), "_count")
+			if !there[n] && !there[base] {
+				m.Errorf("%s: no module has %s", what, n)
+			}
+		}
+		if n, err := m.samples(query); err != nil || len(names) == 0 || shows && n == 0 {
+			m.Errorf("%s: %s has %d results of %d metrics: %v", what, query, n, len(names), err)
+		}
+	}
+	for _, g := range readAlerts(m.T).Groups {
+		for _, r := range g.Rules {
+			check(r.Alert, r.Expr, false)
+		}
+	}
+	m.dashboard(check)
+}
+
+// dashboard has the queries of the dashboard checked.
+func (m *monitoring) dashboard(check func(what, query string, shows bool)) {
+	m.Helper()
+	raw, err := os.ReadFile(dashboardFile)
+	must(m.T, err)
+	var dashboard struct {
+		Templating struct {
+			List []struct{ Name, Type, Definition string }
+		}
+		Panels []struct {
+			Title, Type string
+			Targets     []struct{ Expr string }
+		}
+	}
+	must(m.T, json.Unmarshal(raw, &dashboard))
+	variables := strings.NewReplacer("$namespace", ".*", "$job", ".*", "$__rate_interval", "2m")
+	seen := 0
+	for _, p := range dashboard.Panels {
+		if len(p.Targets) == 0 && p.Type != "row" {
+			m.Errorf("panel %q shows nothing", p.Title)
+		}
+		for _, target := range p.Targets {
+			seen++
+			query := variables.Replace(target.Expr)
+			if strings.Contains(query, "$") {
+				m.Errorf("panel %q: %s: a variable is unknown", p.Title, query)
+			}
+			check("panel "+p.Title, query, true)
+		}
+	}
+	if seen < 20 {
+		m.Errorf("the dashboard has %d queries, want more", seen)
+	}
+	labelValues := regexp.MustCompile(`^label_values\((.+), \w+\)$`)
+	for _, v := range dashboard.Templating.List {
+		if v.Type != "query" {
+			continue
+		}
+		q := labelValues.FindStringSubmatch(v.Definition)
+		if q == nil {
+			m.Errorf("variable %s: %s is no label_values", v.Name, v.Definition)
+			continue
+		}
+		check("variable "+v.Name, variables.Replace(q[1]), true)
+	}
+}
+
+// families returns the names of the metrics of a page.
+func families(page string) []string {
+	var names []string
+	for line := range strings.Lines(page) {
+		if f := strings.Fields(line); len(f) == 4 && f[0] == "#" && f[1] == "TYPE" {
+			names = append(names, f[2])
+		}
+	}
+	return names
+}
+
+// documented holds the table of the page on operators against the metrics that modules have served.
+func (m *monitoring) documented() {
+	m.Helper()
+	want := map[string]bool{}
+	for _, page := range m.pages {
+		for _, f := range families(page) {
+			if strings.HasPrefix(f, "directsecrets_") {
+				want[f] = true
+			}
+		}
+	}
+	raw, err := os.ReadFile(operatorPage)
+	must(m.T, err)
+	_, section, _ := strings.Cut(string(raw), "\n## Metrics\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	got := map[string]bool{}
+	for _, name := range regexp.MustCompile("`(directsecrets_\\w+)[`{]").FindAllStringSubmatch(section, -1) {
+		got[name[1]] = true
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		m.Errorf("metrics that docs/operator.md lists: -want, +got:\n%s", diff)
+	}
+}
+
+// tellsNothing looks for what was planted in all that was served.
+func (m *monitoring) tellsNothing() {
+	m.Helper()
+	for name, page := range m.pages {
+		for _, planted := range []string{plantedNamespace, plantedObject, plantedStore, plantedRemote, plantedKey, plantedValue} {
+			if i := strings.Index(page, planted); i >= 0 {
+				m.Errorf("%s: its metrics tell %q: ...%s...", name, planted, page[max(0, i-100):min(len(page), i+100)])
+			}
+		}
+	}
+}

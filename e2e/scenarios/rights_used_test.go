@@ -1,0 +1,413 @@
+package scenarios
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	kerrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/e2e/stack"
+	passwordv1 "github.com/direct-secrets/direct-secrets/generator-password/apis/v1alpha1"
+	passwordconfig "github.com/direct-secrets/direct-secrets/generator-password/config"
+	awsv1 "github.com/direct-secrets/direct-secrets/provider-aws/apis/v1alpha1"
+	awsconfig "github.com/direct-secrets/direct-secrets/provider-aws/config"
+	gcpv1 "github.com/direct-secrets/direct-secrets/provider-gcp/apis/v1alpha1"
+	gcpconfig "github.com/direct-secrets/direct-secrets/provider-gcp/config"
+	gcpemulator "github.com/direct-secrets/direct-secrets/provider-gcp/emulator"
+	vaultv1 "github.com/direct-secrets/direct-secrets/provider-vault/apis/v1alpha1"
+	vaultconfig "github.com/direct-secrets/direct-secrets/provider-vault/config"
+	"github.com/direct-secrets/direct-secrets/provider-vault/vaulttest"
+)
+
+// rightsNamespace is where the story of rights happens; cluster objects make others in the two after it.
+const rightsNamespace, rightsFirst, rightsSecond = "rights", "rights-first", "rights-second"
+
+// A right is one verb on one resource.
+type right struct{ Group, Resource, Verb string }
+
+// A bearer is a module that uses rights, and what only its own story tells.
+type bearer struct {
+	module, group string
+	rights        []byte
+	// from is the part of an object's spec that reads one value, under the key value.
+	from string
+	// store is the reference to the store that PushSecrets write to, generator that to one of its generators.
+	store, generator string
+	// login is the manifest of a store that logs in with the token of a ServiceAccount.
+	login string
+}
+
+var bearers = []bearer{
+	{
+		module: stack.ProviderAWS, group: awsv1.Group, rights: awsconfig.RBAC,
+		from:  `{storeRef: {kind: AWSSecretsManager, name: aws}, data: [{secretKey: value, remoteRef: {key: value}}]}`,
+		store: `{kind: AWSSecretsManager, name: aws}`, generator: `{kind: STSSessionToken, name: least}`,
+		login: `{apiVersion: aws.direct-secrets.io/v1alpha1, kind: AWSParameterStore, metadata: {name: login, namespace: rights},
+  spec: {region: eu-central-1, role: "arn:aws:iam::111122223333:role/shop", auth: {serviceAccountRef: {name: default}}}}`,
+	},
+	{
+		module: stack.ProviderVault, group: vaultv1.Group, rights: vaultconfig.RBAC,
+		from:  `{storeRef: {kind: VaultKV, name: vault}, data: [{secretKey: value, remoteRef: {key: value, property: value}}]}`,
+		store: `{kind: VaultKV, name: vault}`, generator: `{kind: VaultDynamicSecret, name: least}`,
+		login: `{apiVersion: vault.direct-secrets.io/v1alpha1, kind: VaultKV, metadata: {name: login, namespace: rights},
+  spec: {server: "http://127.0.0.1:1", path: secret, auth: {kubernetes: {role: shop, serviceAccountRef: {name: default}}}}}`,
+	},
+	{
+		module: stack.ProviderGCP, group: gcpv1.Group, rights: gcpconfig.RBAC,
+		from:  `{storeRef: {kind: GCPSecretManager, name: gcp}, data: [{secretKey: value, remoteRef: {key: value}}]}`,
+		store: `{kind: GCPSecretManager, name: gcp}`, generator: `{kind: GCPAccessToken, name: least}`,
+		login: `{apiVersion: gcp.direct-secrets.io/v1alpha1, kind: GCPAccessToken, metadata: {name: login, namespace: rights},
+  spec: {endpoint: "http://127.0.0.1:1", auth: {workloadIdentity: {serviceAccountRef: {name: default}, audience: "//iam.googleapis.com/x"}}}}`,
+	},
+	{
+		module: stack.GeneratorPassword, group: passwordv1.Group, rights: passwordconfig.RBAC,
+		from:  `{dataFrom: [{sourceRef: {generatorRef: {kind: Password, name: least}}, rewrite: [{regexp: {source: password, target: value}}]}]}`,
+		store: `{kind: Password, name: least}`, generator: `{kind: Password, name: least}`,
+	},
+}
+
+// granted returns what the ClusterRoles of a module allow, and the names of those in which each right is.
+func (b *bearer) granted(t *testing.T) map[right][]string {
+	t.Helper()
+	rights := map[right][]string{}
+	for _, doc := range stack.Documents(b.rights) {
+		var role rbacv1.ClusterRole
+		must(t, yaml.UnmarshalStrict(doc, &role))
+		for _, rule := range role.Rules {
+			for _, group := range rule.APIGroups {
+				for _, resource := range rule.Resources {
+					for _, verb := range rule.Verbs {
+						r := right{group, resource, verb}
+						rights[r] = append(rights[r], role.Name)
+					}
+				}
+			}
+		}
+	}
+	return rights
+}
+
+// used returns what a module has asked the API server for, and in which namespaces.
+func (b *bearer) used(t *testing.T, s *stack.Stack) map[right]map[string]bool {
+	t.Helper()
+	log, err := s.ReadAuditLog(time.Time{})
+	must(t, err)
+	rights := map[right]map[string]bool{}
+	for _, e := range log {
+		if e.User.Username != "system:serviceaccount:"+stack.Namespace+":"+b.module || e.ObjectRef.Resource == "" {
+			continue // Without a resource it is discovery, which everybody may do.
+		}
+		r := right{e.ObjectRef.APIGroup, e.ObjectRef.Resource, e.Verb}
+		if e.ObjectRef.Subresource != "" {
+			r.Resource += "/" + e.ObjectRef.Subresource
+		}
+		if rights[r] == nil {
+			rights[r] = map[string]bool{}
+		}
+		rights[r][e.ObjectRef.Namespace] = true
+	}
+	return rights
+}
+
+// sorted returns rights as text, in order.
+func sorted[V any](rights map[right]V) []string {
+	var all []string
+	for r := range rights {
+		all = append(all, fmt.Sprintf("%s %s.%s", r.Verb, r.Resource, r.Group))
+	}
+	slices.Sort(all)
+	return all
+}
+
+// TestRightsUsed has each module use all its loops, and then all modules together, with the rights that they ship.
+// What the API server was asked for is what is granted: nothing else, and nothing less. It has a stack of its own,
+// because it is for all namespaces.
+func TestRightsUsed(t *testing.T) {
+	t.Parallel()
+	s, err := stack.Start(t.Context(), stack.Options{Audit: true})
+	must(t, err)
+	t.Cleanup(func() { must(t, s.Stop()) })
+	st := newRightsStory(t, s)
+	for i := range bearers {
+		st.alone(&bearers[i])
+	}
+	st.together()
+	for i := range bearers {
+		b := &bearers[i]
+		granted := b.granted(t)
+		var used map[right]map[string]bool
+		// What a loop does when its story is over, such as an event, may come a little later.
+		eventually(t, func() string {
+			used = b.used(t, s)
+			idle := maps.Clone(granted)
+			maps.DeleteFunc(idle, func(r right, _ []string) bool { return used[r] != nil })
+			if len(idle) > 0 {
+				return fmt.Sprintf("%s never uses %s", b.module, strings.Join(sorted(idle), ", "))
+			}
+			return ""
+		})
+		missing := maps.Clone(used)
+		maps.DeleteFunc(missing, func(r right, _ map[string]bool) bool { return granted[r] != nil })
+		if diff := cmp.Diff([]string(nil), sorted(missing)); diff != "" {
+			t.Errorf("%s asks for what it has no right to: -want, +got:\n%s", b.module, diff)
+		}
+		for r, roles := range granted {
+			if slices.Equal(roles, []string{"direct-secrets-" + b.module + "-leases"}) {
+				if diff := cmp.Diff(map[string]bool{stack.Namespace: true}, used[r]); diff != "" {
+					t.Errorf("%s uses %+v not only in its own namespace: -want, +got:\n%s", b.module, r, diff)
+				}
+			}
+		}
+	}
+}
+
+// A rightsStory is what happens to objects of all modules.
+type rightsStory struct {
+	t     *testing.T
+	s     *stack.Stack
+	kinds map[string]schema.GroupVersionKind
+}
+
+// newRightsStory makes all stores; no module runs yet.
+func newRightsStory(t *testing.T, s *stack.Stack) *rightsStory {
+	t.Helper()
+	st := &rightsStory{t: t, s: s, kinds: customKinds(t, s)}
+	for _, ns := range []string{rightsNamespace, rightsFirst, rightsSecond} {
+		must(t, s.CreateNamespace(t.Context(), ns))
+	}
+	must(t, s.AWSStore(t.Context(), rightsNamespace, "aws"))
+	s.AWS.Put("value", []byte("from-aws"))
+	vault, token := startVault(t)
+	must(t, s.VaultStore(t.Context(), rightsNamespace, "vault", vault.URL, vaultMount, token))
+	vault.Do(http.MethodPost, vaultMount+"/data/value", vaulttest.M{"data": vaulttest.M{"value": "from-vault"}})
+	gcp, err := gcpemulator.Start()
+	must(t, err)
+	t.Cleanup(func() { must(t, gcp.Close()) })
+	must(t, s.GCPStore(t.Context(), rightsNamespace, "gcp", gcp.URL(), gcpemulator.DefaultProject, gcp.Key("reader@test-project.iam.gserviceaccount.com")))
+	gcp.Put("value", []byte("from-gcp"))
+	st.apply(`{apiVersion: v1, kind: ConfigMap, metadata: {name: templates, namespace: rights}, data: {note: "note {{ .value }}"}}`)
+	return st
+}
+
+func (st *rightsStory) apply(manifest string) {
+	st.t.Helper()
+	must(st.t, st.s.Apply(st.t.Context(), []byte(manifest)))
+}
+
+// run runs a module until stop is called or the test ends.
+func (st *rightsStory) run(module string) (stop func()) {
+	st.t.Helper()
+	p, err := st.s.StartModule(st.t.Context(), module)
+	must(st.t, err)
+	stop = func() {
+		if err := p.Stop(); err != nil {
+			st.t.Error(err)
+		}
+	}
+	st.t.Cleanup(func() {
+		stop()
+		if st.t.Failed() {
+			st.t.Log(p.Log())
+		}
+	})
+	return stop
+}
+
+// alone has one module use all its loops. It also does what belongs to no provider.
+func (st *rightsStory) alone(b *bearer) {
+	st.t.Helper()
+	// A store of each Kind, of which most cannot be reached: this is told of them, and objects try all the same.
+	for kind, gvk := range st.kinds {
+		if gvk.Group != b.group {
+			continue
+		}
+		o := manifests[kind][0].object(st.t, gvk, !strings.HasPrefix(kind, "Cluster"))
+		if o.GetNamespace() != "" {
+			o.SetNamespace(rightsNamespace)
+		}
+		must(st.t, unstructured.SetNestedField(o.Object, "Disabled", "spec", "gatingPolicy"))
+		must(st.t, st.s.Admin.Create(st.t.Context(), o))
+		typed, err := st.s.Admin.Scheme().New(gvk)
+		must(st.t, err)
+		if _, ok := typed.(store.GeneratorObject); ok {
+			st.apply(fmt.Sprintf(`{apiVersion: direct-secrets.io/v1alpha1, kind: ExternalSecret, metadata: {name: %s, namespace: rights},
+  spec: {dataFrom: [{sourceRef: {generatorRef: {kind: %s, name: least}}}]}}`, strings.ToLower(kind), kind))
+		}
+	}
+	if b.login != "" {
+		st.apply(b.login)
+	}
+	stop := st.run(b.module)
+	st.keep(b)
+	st.push(b)
+	for _, k := range []struct{ kind, child, field, spec string }{
+		{"ClusterExternalSecret", "ExternalSecret", "externalSecretSpec", b.from},
+		{"ClusterPushSecret", "PushSecret", "pushSecretSpec", `{storeRefs: [` + b.store + `], selector: {secret: {name: none}}}`},
+	} {
+		st.fanOut(b.module, k.kind, k.child, k.field, k.spec)
+	}
+	stop()
+}
+
+// keep has a Secret made with a template, put right, made anew under another name, and no more wanted.
+func (st *rightsStory) keep(b *bearer) {
+	st.t.Helper()
+	es := &v1alpha1.ExternalSecret{}
+	es.Namespace, es.Name = rightsNamespace, b.module
+	must(st.t, yaml.UnmarshalStrict([]byte(b.from), &es.Spec))
+	es.Spec.Target.Template = &v1alpha1.Template{
+		MergePolicy:  "Merge",
+		TemplateFrom: []v1alpha1.TemplateFrom{{ConfigMap: &v1alpha1.TemplateSource{Name: "templates", Items: []v1alpha1.TemplateSourceItem{{Key: "note"}}}}},
+	}
+	must(st.t, st.s.Admin.Create(st.t.Context(), es))
+	target := st.secret(b.module, "note")
+	for range 4 { // The event is one that was there before, which is another request.
+		must(st.t, st.s.Admin.Patch(st.t.Context(), target, client.RawPatch(types.MergePatchType, []byte(`{"data":{"note":"ZHJpZnQ="}}`))))
+		eventually(st.t, func() string {
+			if target = st.secret(b.module, "note"); string(target.Data["note"]) == "drift" {
+				return b.module + ": the Secret is not put right"
+			}
+			return ""
+		})
+	}
+	st.patch(es, `{"spec":{"target":{"name":"`+b.module+`-renamed"}}}`)
+	st.secret(b.module+"-renamed", "note")
+	st.gone(target)
+}
+
+// push has generated values pushed, and Secrets that carry a label, with a policy that needs a finalizer.
+func (st *rightsStory) push(b *bearer) {
+	st.t.Helper()
+	for name, selector := range map[string]string{
+		"generated": `{generatorRef: ` + b.generator + `}`, "labelled": `{secret: {selector: {matchLabels: {pushed: "true"}}}}`,
+	} {
+		st.apply(fmt.Sprintf(`{apiVersion: direct-secrets.io/v1alpha1, kind: PushSecret, metadata: {name: %s-%s, namespace: rights},
+  spec: {storeRefs: [%s], selector: %s, deletionPolicy: Delete, dataTo: [{}]}}`, name, b.module, b.store, selector))
+		ps := &v1alpha1.PushSecret{}
+		ps.Namespace, ps.Name = rightsNamespace, name+"-"+b.module
+		eventually(st.t, func() string {
+			must(st.t, st.s.Admin.Get(st.t.Context(), client.ObjectKeyFromObject(ps), ps))
+			if len(ps.Finalizers) == 0 || meta.FindStatusCondition(ps.Status.Conditions, v1alpha1.ConditionReady) == nil {
+				return fmt.Sprintf("PushSecret %s has finalizers %v and status %+v", ps.Name, ps.Finalizers, ps.Status)
+			}
+			return ""
+		})
+		must(st.t, st.s.Admin.Delete(st.t.Context(), ps))
+		st.gone(ps)
+	}
+}
+
+// fanOut has a cluster object make another in a namespace, change it, and take it away.
+func (st *rightsStory) fanOut(name, kind, childKind, field, spec string) {
+	st.t.Helper()
+	st.apply(fmt.Sprintf(`{apiVersion: direct-secrets.io/v1alpha1, kind: %s, metadata: {name: %s}, spec: {namespaces: [%s], %s: %s}}`, kind, name, rightsFirst, field, spec))
+	parent, child := st.object(kind, "", name), st.object(childKind, rightsFirst, name)
+	eventually(st.t, func() string {
+		if err := st.s.Admin.Get(st.t.Context(), client.ObjectKeyFromObject(child), child); err != nil {
+			return err.Error()
+		}
+		return ""
+	})
+	st.patch(parent, `{"spec":{"`+field+`":{"suspend":true}}}`)
+	eventually(st.t, func() string {
+		must(st.t, st.s.Admin.Get(st.t.Context(), client.ObjectKeyFromObject(child), child))
+		if suspended, _, _ := unstructured.NestedBool(child.Object, "spec", "suspend"); !suspended {
+			return kind + ": the child has not changed"
+		}
+		return ""
+	})
+	st.patch(parent, `{"spec":{"namespaces":["`+rightsSecond+`"]}}`)
+	st.gone(child)
+	eventually(st.t, func() string {
+		must(st.t, st.s.Admin.Get(st.t.Context(), client.ObjectKeyFromObject(parent), parent))
+		if reason, generation := readyOf(st.t, parent); reason != v1alpha1.ReasonProvisioned || generation != parent.GetGeneration() {
+			return fmt.Sprintf("%s is %q of generation %d", kind, reason, generation)
+		}
+		return ""
+	})
+	must(st.t, st.s.Admin.Delete(st.t.Context(), parent))
+}
+
+// together has all modules contribute to one object, and says of another that no module serves it.
+func (st *rightsStory) together() {
+	st.t.Helper()
+	for _, module := range stack.Modules() {
+		st.run(module)
+	}
+	st.apply(`{apiVersion: direct-secrets.io/v1alpha1, kind: ExternalSecret, metadata: {name: unserved, namespace: rights},
+  spec: {storeRef: {kind: AcmeVault, name: acme}, data: [{secretKey: value, remoteRef: {key: value}}]}}
+---
+{apiVersion: direct-secrets.io/v1alpha1, kind: ExternalSecret, metadata: {name: together, namespace: rights},
+  spec: {storeRef: {kind: AWSSecretsManager, name: aws}, data: [
+    {secretKey: aws, remoteRef: {key: value}},
+    {secretKey: vault, remoteRef: {key: value, property: value}, sourceRef: {storeRef: {kind: VaultKV, name: vault}}},
+    {secretKey: gcp, remoteRef: {key: value}, sourceRef: {storeRef: {kind: GCPSecretManager, name: gcp}}}],
+    dataFrom: [{sourceRef: {generatorRef: {kind: ClusterPassword, name: least}}}]}}`)
+	made := st.secret("together", "password")
+	for _, of := range []string{"aws", "vault", "gcp"} {
+		if is := string(made.Data[of]); is != "from-"+of {
+			st.t.Errorf("the Secret of all modules holds %q under %s", is, of)
+		}
+	}
+	eventually(st.t, func() string {
+		es := &v1alpha1.ExternalSecret{}
+		must(st.t, st.s.Admin.Get(st.t.Context(), types.NamespacedName{Namespace: rightsNamespace, Name: "unserved"}, es))
+		if c := meta.FindStatusCondition(es.Status.Conditions, v1alpha1.ConditionReady); c == nil || c.Reason != v1alpha1.ReasonProviderNotRunning {
+			return fmt.Sprintf("the object that nobody serves is %+v", c)
+		}
+		return ""
+	})
+}
+
+func (st *rightsStory) object(kind, namespace, name string) *unstructured.Unstructured {
+	o := &unstructured.Unstructured{}
+	o.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(kind))
+	o.SetNamespace(namespace)
+	o.SetName(name)
+	return o
+}
+
+func (st *rightsStory) patch(o client.Object, merge string) {
+	st.t.Helper()
+	must(st.t, st.s.Admin.Patch(st.t.Context(), o, client.RawPatch(types.MergePatchType, []byte(merge))))
+}
+
+// secret waits until a Secret holds a key.
+func (st *rightsStory) secret(name, key string) *corev1.Secret {
+	st.t.Helper()
+	found := &corev1.Secret{}
+	eventually(st.t, func() string {
+		err := st.s.Admin.Get(st.t.Context(), types.NamespacedName{Namespace: rightsNamespace, Name: name}, found)
+		if err != nil || len(found.Data[key]) == 0 {
+			return fmt.Sprintf("Secret %s has no key %s: %v", name, key, err)
+		}
+		return ""
+	})
+	return found
+}
+
+func (st *rightsStory) gone(o client.Object) {
+	st.t.Helper()
+	eventually(st.t, func() string {
+		if err := st.s.Admin.Get(st.t.Context(), client.ObjectKeyFromObject(o), o); !kerrors.IsNotFound(err) {
+			return fmt.Sprintf("%T %s is still there: %v", o, o.GetName(), err)
+		}
+		return ""
+	})
+}

@@ -1,0 +1,212 @@
+package stack
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+)
+
+// An Installation is how modules are deployed: what each runs with, and as whom.
+type Installation struct {
+	stack      *Stack
+	namespace  string
+	deployment func(module string) (deployment, error)
+}
+
+// A deployment is what a module runs with.
+type deployment struct {
+	serviceAccount string
+	args, env      []string
+}
+
+// plain deploys modules with default flags and the rights that they ship, without the chart.
+func plain(s *Stack) *Installation {
+	return &Installation{stack: s, namespace: Namespace, deployment: func(module string) (deployment, error) {
+		return deployment{
+			serviceAccount: module,
+			args:           []string{"--leader-election-namespace=" + Namespace},
+			env:            environment(s),
+		}, nil
+	}}
+}
+
+// environment points modules at the servers of a stack, and at nothing else.
+func environment(s *Stack) []string {
+	return []string{"AWS_EC2_METADATA_DISABLED=true", "AWS_ENDPOINT_URL_STS=" + s.AWS.URL()}
+}
+
+// HelmEnv names the environment variable with the path of Helm.
+const HelmEnv = "HELM"
+
+// Values are those of the umbrella chart.
+type Values map[string]any
+
+// Chart returns the path of the umbrella chart of the checkout that the working directory is in.
+func Chart() (string, error) { return find("charts/direct-secrets") }
+
+// Install installs or upgrades a release of the umbrella chart of this checkout with all modules, as
+// `helm upgrade --install` does; further values may follow, of which later ones win at the first level and below
+// global. Modules that an Installation starts run with the arguments, environment and ServiceAccount of their
+// rendered Deployments.
+func (s *Stack) Install(ctx context.Context, release, namespace string, values ...Values) (*Installation, error) {
+	chart, err := Chart()
+	if err != nil {
+		return nil, err
+	}
+	return s.InstallChart(ctx, chart, release, namespace, values...)
+}
+
+// InstallChart is Install with a chart of the caller's, for example one of another version.
+func (s *Stack) InstallChart(ctx context.Context, chart, release, namespace string, values ...Values) (*Installation, error) {
+	env := []any{}
+	for _, e := range environment(s) {
+		name, value, _ := strings.Cut(e, "=")
+		env = append(env, map[string]any{"name": name, "value": value})
+	}
+	global, all := Values{"env": env}, Values{}
+	for _, m := range modules {
+		all[m.name] = Values{"enabled": true}
+	}
+	for _, v := range values {
+		for key, value := range v {
+			below, isMap := value.(Values)
+			if key != "global" || !isMap {
+				all[key] = value
+				continue
+			}
+			for k, value := range below {
+				global[k] = value
+			}
+		}
+	}
+	all["global"] = global
+	raw, err := yaml.Marshal(all)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := s.Helm(ctx, raw, "upgrade", "--install", release, chart, "--namespace="+namespace, "--create-namespace", "--values=-"); err != nil {
+		return nil, err
+	}
+	return s.Release(release, namespace), nil
+}
+
+// Release returns the Installation that a release has made.
+func (s *Stack) Release(release, namespace string) *Installation {
+	return &Installation{stack: s, namespace: namespace, deployment: func(module string) (deployment, error) {
+		return s.deployed(context.Background(), namespace, release, module)
+	}}
+}
+
+// Helm runs Helm as the admin of the stack, and returns what it prints. input is what it reads.
+func (s *Stack) Helm(ctx context.Context, input []byte, args ...string) (string, error) {
+	helm := os.Getenv(HelmEnv)
+	if helm == "" {
+		return "", errors.New(HelmEnv + " is not set: run the tests with make, or set it to what hack/helm.sh prints")
+	}
+	raw, err := s.AdminKubeconfig()
+	if err != nil {
+		return "", err
+	}
+	kubeconfig, err := s.writeKubeconfig("admin", raw)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = os.Remove(kubeconfig) }()
+	cmd := exec.CommandContext(ctx, helm, args...)
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + filepath.Join(s.dir, "helm"), "KUBECONFIG=" + kubeconfig}
+	cmd.Stdin = bytes.NewReader(input)
+	var out, failed bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &failed
+	if err := cmd.Run(); err != nil {
+		return out.String(), fmt.Errorf("helm %s: %w\n%s", strings.Join(args, " "), err, failed.String())
+	}
+	return out.String(), nil
+}
+
+// deployed reads what the Deployment of a module runs.
+func (s *Stack) deployed(ctx context.Context, namespace, release, module string) (deployment, error) {
+	var list appsv1.DeploymentList
+	if err := s.Admin.List(ctx, &list, client.InNamespace(namespace), client.MatchingLabels{
+		"app.kubernetes.io/instance": release, "app.kubernetes.io/name": module,
+	}); err != nil {
+		return deployment{}, err
+	}
+	if len(list.Items) != 1 || len(list.Items[0].Spec.Template.Spec.Containers) != 1 {
+		return deployment{}, fmt.Errorf("release %s has %d Deployments of %s, want one of one container", release, len(list.Items), module)
+	}
+	pod := list.Items[0].Spec.Template.Spec
+	d := deployment{serviceAccount: pod.ServiceAccountName, args: pod.Containers[0].Args}
+	// Nobody but the chart makes the ServiceAccount.
+	if err := s.Admin.Get(ctx, types.NamespacedName{Namespace: namespace, Name: pod.ServiceAccountName}, &corev1.ServiceAccount{}); err != nil {
+		return deployment{}, err
+	}
+	for _, e := range pod.Containers[0].Env {
+		if e.ValueFrom == nil {
+			d.env = append(d.env, e.Name+"="+e.Value)
+		}
+	}
+	return d, nil
+}
+
+// StartModule starts a module, apart from addresses as it is deployed; more flags may follow. It returns when the
+// process answers its health probe.
+func (i *Installation) StartModule(ctx context.Context, module string, flags ...string) (*Process, error) {
+	binary, err := Binary(module)
+	if err != nil {
+		return nil, err
+	}
+	return i.StartBinary(ctx, binary, module, flags...)
+}
+
+// StartBinary is StartModule with a binary of the caller's, for example one of another version.
+func (i *Installation) StartBinary(ctx context.Context, binary, module string, flags ...string) (*Process, error) {
+	d, err := i.deployment(module)
+	if err != nil {
+		return nil, err
+	}
+	kubeconfig, err := i.Kubeconfig(ctx, module, nil)
+	if err != nil {
+		return nil, err
+	}
+	args := slices.Concat(d.args, []string{"--kubeconfig=" + kubeconfig}, flags)
+	return i.stack.startProcess(ctx, binary, module, args, d.env)
+}
+
+// Kubeconfig writes a kubeconfig for the ServiceAccount of a module, through a Proxy if there is one, and returns its
+// path.
+func (i *Installation) Kubeconfig(ctx context.Context, module string, through *Proxy) (string, error) {
+	d, err := i.deployment(module)
+	if err != nil {
+		return "", err
+	}
+	raw, err := i.stack.ServiceAccountKubeconfig(ctx, i.namespace, d.serviceAccount)
+	if err != nil {
+		return "", err
+	}
+	if through != nil {
+		cfg, err := clientcmd.Load(raw)
+		if err != nil {
+			return "", err
+		}
+		for _, c := range cfg.Clusters {
+			c.Server, c.CertificateAuthorityData = through.url, through.ca
+		}
+		if raw, err = clientcmd.Write(*cfg); err != nil {
+			return "", err
+		}
+	}
+	return i.stack.writeKubeconfig(module, raw)
+}
