@@ -18,7 +18,7 @@ import (
 )
 
 // previous is the commit of the version of the chart before this one.
-const previous = "PREVIOUS"
+const previous = "061f58668a4a446ea23a8f8818500d744b88768d"
 
 // content is what must not change of a Secret.
 type content struct {
