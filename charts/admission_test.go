@@ -18,6 +18,7 @@ import (
 // policies installs a release with admission policies and nothing else.
 func policies(t *testing.T) {
 	t.Helper()
+	ownCluster(t)
 	newNamespace(t, "policies", nil)
 	_, err := helm(append([]string{"upgrade", "--install", "policies", umbrella, "--namespace", "policies"}, enable(modules,
 		`global.replicas=0`,
@@ -25,11 +26,6 @@ func policies(t *testing.T) {
 			`"clusterKinds":{"enabled":true,"namespaceSelector":{"matchLabels":{"tier":"platform"},"matchExpressions":[`+
 			`{"key":"team","operator":"In","values":["a","b"]},{"key":"legacy","operator":"DoesNotExist"},{"key":"owner","operator":"Exists"},{"key":"stage","operator":"NotIn","values":["test"]}]}}}`)...)...)
 	must(t, err)
-	t.Cleanup(func() {
-		_, err := helm("uninstall", "policies", "--namespace", "policies")
-		must(t, err)
-		removeCRDs(t)
-	})
 }
 
 // as returns a client of a user who may do everything that admission lets through.

@@ -60,18 +60,34 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	}
 	controlplane.Main(tidy{m}, func(c *controlplane.ControlPlane) (err error) {
-		plane = c
 		log.SetLogger(logr.Discard())
 		if home, err = os.MkdirTemp("", "charts-"); err != nil {
 			return err
 		}
-		raw, err := c.AdminKubeconfig()
-		if err != nil {
-			return err
-		}
-		admin, err = client.New(c.Config(), client.Options{})
-		return errors.Join(err, os.WriteFile(filepath.Join(home, "kubeconfig"), raw, 0o600))
+		return use(c)
 	})
+}
+
+// use has the tests that follow work with a control plane.
+func use(c *controlplane.ControlPlane) error {
+	raw, err := c.AdminKubeconfig()
+	if err != nil {
+		return err
+	}
+	plane = c
+	admin, err = client.New(c.Config(), client.Options{})
+	return errors.Join(err, os.WriteFile(filepath.Join(home, "kubeconfig"), raw, 0o600))
+}
+
+// ownCluster gives a test a control plane of its own, in which CRDs and policies may stay. The test must not be
+// parallel.
+func ownCluster(t *testing.T) {
+	t.Helper()
+	c, err := controlplane.Start(background)
+	must(t, err)
+	before := plane
+	t.Cleanup(func() { must(t, errors.Join(use(before), c.Stop())) })
+	must(t, use(c))
 }
 
 // tidy removes what Helm has kept after the tests.

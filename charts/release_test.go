@@ -18,8 +18,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"github.com/direct-secrets/direct-secrets/common/controlplane"
 )
 
 // list returns all objects of a Kind in the cluster that carry the labels.
@@ -61,24 +59,9 @@ func crds(t *testing.T) []string {
 	return slices.Sorted(maps.Keys(groups))
 }
 
-// removeCRDs makes the cluster as it was before the first release.
-func removeCRDs(t *testing.T) {
-	t.Helper()
-	for _, o := range list(t, "apiextensions.k8s.io", "v1", "CustomResourceDefinition", nil) {
-		if strings.HasSuffix(o.GetName(), "direct-secrets.io") {
-			controlplane.Eventually(t, func() string { // A policy that was just removed may still hold.
-				if err := client.IgnoreNotFound(admin.Delete(background, o)); err != nil {
-					return err.Error()
-				}
-				return ""
-			})
-		}
-	}
-	controlplane.Eventually(t, func() string { return strings.Join(crds(t), " ") })
-}
-
 // TestLifeOfARelease installs, upgrades and removes a release in a real cluster.
 func TestLifeOfARelease(t *testing.T) {
+	ownCluster(t)
 	in := newNamespace(t, "life", nil)
 	upgrade := func(modules ...string) string {
 		t.Helper()
@@ -87,7 +70,6 @@ func TestLifeOfARelease(t *testing.T) {
 		_, notes, _ := strings.Cut(out, "NOTES:")
 		return notes
 	}
-	t.Cleanup(func() { removeCRDs(t) })
 
 	if notes := upgrade(); !strings.Contains(notes, "--set provider-vault.enabled=true") {
 		t.Errorf("a release without a module says how to enable one, got:\n%s", notes)
@@ -177,11 +159,6 @@ spec: {deletionPolicy: Delete, storeRefs: [{kind: VaultKV, name: a}], selector: 
 	}
 	status := `{"status":{"parts":[{"module":"aws.direct-secrets.io","name":"aws-part"},{"module":"generator.direct-secrets.io","name":"clean-part"}]}}`
 	must(t, admin.Status().Patch(background, es, client.RawPatch("application/merge-patch+json", []byte(status))))
-	t.Cleanup(func() { // So that the CRDs can go.
-		for _, o := range all {
-			must(t, client.IgnoreNotFound(admin.Patch(background, o, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`)))))
-		}
-	})
 	return all
 }
 

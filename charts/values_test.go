@@ -77,11 +77,17 @@ func TestWrongValuesAreRefused(t *testing.T) {
 // pod returns the template of a module's pods.
 func pod(t *testing.T, module string, sets ...string) corev1.PodTemplateSpec {
 	t.Helper()
+	return deployment(t, module, sets...).Spec.Template
+}
+
+// deployment returns the Deployment of a module.
+func deployment(t *testing.T, module string, sets ...string) appsv1.Deployment {
+	t.Helper()
 	found := of(render(t, umbrella, enable([]string{module}, sets...)...), "Deployment")
 	if len(found) != 1 {
 		t.Fatalf("%d Deployments of %s, want 1", len(found), module)
 	}
-	return decode[appsv1.Deployment](t, found[0]).Spec.Template
+	return decode[appsv1.Deployment](t, found[0])
 }
 
 func TestSettingsReachThePods(t *testing.T) {
@@ -119,6 +125,14 @@ func TestSettingsReachThePods(t *testing.T) {
 			func(f *facts) { f.Args = strings.ReplaceAll(f.Args, "concurrency=64", "concurrency=20") }},
 		"ModuleTurnsOff": {"also where that is false, empty or zero",
 			[]string{`global={"allowPlainHTTP":true,"controllerClass":"x","image":{"tag":"v9"}}`, `provider-aws={"allowPlainHTTP":false,"controllerClass":"","image":{"tag":""}}`}, func(*facts) {}},
+		"Everything": {"each flag has its own value",
+			[]string{`global={"leaderElection":{"enabled":false},"presenceNamespace":"shared","controllerClass":"blue","concurrency":7,"providerTimeout":"5s","defaultSecretCleanupPolicy":"Never",` +
+				`"ambientCredentials":"none","allowPlainHTTP":true,"logFormat":"text","metrics":{"enabled":false}}`},
+			func(f *facts) {
+				f.Args = "--leader-elect=false --leader-election-namespace=direct-secrets --presence-namespace=shared --namespaces= --controller-class=blue " +
+					"--concurrency=7 --provider-timeout=5s --default-secret-cleanup-policy=Never --ambient-credentials=none --allow-plain-http=true " +
+					"--log-format=text --metrics-bind-address=0 --health-probe-bind-address=:8081 --pprof-bind-address=0"
+			}},
 		"Mirror": {"images come from a mirror, by digest", []string{`global.image={"registry":"mirror.example.com/proxy"}`, `provider-aws.image.digest="sha256:` + strings.Repeat("a", 64) + `"`, `global.imagePullSecrets=[{"name":"regcred"}]`},
 			func(f *facts) {
 				f.Image = "mirror.example.com/proxy/direct-secrets/provider-aws@sha256:" + strings.Repeat("a", 64)
@@ -179,6 +193,19 @@ func TestEveryFlagIsWrittenOut(t *testing.T) {
 	set.Visit(func(f *flag.Flag) { got[f.Name] = f.Value.String() })
 	if diff := cmp.Diff(defaults, got); diff != "" {
 		t.Errorf("the chart's defaults are those of the flags: -want, +got:\n%s", diff)
+	}
+}
+
+// TestStrategy: two pods must not work at the same time, not even for a moment.
+func TestStrategy(t *testing.T) {
+	t.Parallel()
+	for set, want := range map[string]appsv1.DeploymentStrategyType{
+		`global.leaderElection.enabled=true`:  appsv1.RollingUpdateDeploymentStrategyType,
+		`global.leaderElection.enabled=false`: appsv1.RecreateDeploymentStrategyType,
+	} {
+		if got := deployment(t, "provider-aws", set).Spec.Strategy.Type; got != want {
+			t.Errorf("with %s the strategy is %s, want %s", set, got, want)
+		}
 	}
 }
 

@@ -107,9 +107,10 @@ func TestEscapes(t *testing.T) {
 		})
 	}
 
-	srv.Reset()
+	srv = startEmulator(t) // Nobody else reads it.
+	spec.Endpoint = srv.URL()
 	for kind, make := range stores {
-		t.Run(kind, func(t *testing.T) { // The credentials that they name exist, and are good.
+		t.Run(kind, func(t *testing.T) { // The credentials that they name exist.
 			suite.BadStores(t, ns, map[string]operatortest.BadStore{
 				"Namespace": {Why: "A namespaced store reads beside itself.", Store: make(ns, spec), Want: common.ReasonStoreInvalidSpec, Says: "spec.auth.secretRef.accessKeyIDSecretRef: Secret aws must not name a namespace"},
 			}, calls(srv))

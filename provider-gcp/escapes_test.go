@@ -21,12 +21,14 @@ func TestEscapes(t *testing.T) {
 	suite.Namespace(t, ns, nil)
 	suite.Secret(t, ns, "gcp", map[string]string{"key.json": string(srv.Key(reader))})
 	suite.Start(t, "provider-gcp", config.RBAC, provider)
-	calls := func() []string {
-		all := []string{}
-		for _, c := range srv.CallLog() {
-			all = append(all, c.Method+" "+c.Name)
+	callsOf := func(srv *emulator.Server) func() []string {
+		return func() []string {
+			all := []string{}
+			for _, c := range srv.CallLog() {
+				all = append(all, c.Method+" "+c.Name)
+			}
+			return all
 		}
-		return all
 	}
 
 	spec := v1alpha1.GCPSpec{ProjectID: emulator.DefaultProject, Endpoint: srv.URL(), Auth: byKey(ns)}
@@ -57,10 +59,13 @@ func TestEscapes(t *testing.T) {
 			"Everything":   operatortest.Find("A find without a path looks at all.", ""),
 			"Beginning":    operatortest.Find("The name of the namespace begins that of others.", ns),
 			"FindTags":     {Why: "Others set the labels.", Find: &common.Find{Tags: map[string]string{"team": ns}}},
-		}, calls)
+		}, callsOf(srv))
 	})
-	t.Run("GCPSecretManager", func(t *testing.T) { // The credentials that it names exist, and are good.
-		srv.Reset()
+	t.Run("GCPSecretManager", func(t *testing.T) { // The credentials that it names exist.
+		other := startEmulator(t) // Nobody else reads it.
+		calls := callsOf(other)
+		spec := spec
+		spec.Endpoint = other.URL()
 		suite.BadStores(t, ns, map[string]operatortest.BadStore{
 			"Namespace": {Why: "A namespaced store reads beside itself.", Store: newStore(ns, "", spec), Want: common.ReasonStoreInvalidSpec, Says: "spec.auth.secretRef.secretAccessKeySecretRef: Secret gcp must not name a namespace"},
 		}, calls)

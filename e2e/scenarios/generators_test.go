@@ -379,7 +379,7 @@ func refreshed(t *testing.T, p *stack.Process, since time.Time, ns string, times
 		must(t, err)
 		reads := map[string]int{}
 		for _, e := range log {
-			if e.Verb == "get" && e.ObjectRef.Namespace == ns && strings.HasSuffix(e.User.Username, ":"+stack.GeneratorPassword) {
+			if e.Verb == "get" && e.ObjectRef.Namespace == ns && strings.HasPrefix(e.UserAgent, "direct-secrets/"+stack.GeneratorPassword) {
 				reads[e.ObjectRef.Name]++
 			}
 		}

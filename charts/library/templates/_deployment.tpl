@@ -10,8 +10,13 @@ spec:
     matchLabels:
       {{- include "library.selector" .root | nindent 6 }}
   strategy:
+    {{- if $s.leaderElection.enabled }}
     type: RollingUpdate
     rollingUpdate: {maxSurge: 1, maxUnavailable: 0}
+    {{- else }}
+    # Without leader election two would work at the same time.
+    type: Recreate
+    {{- end }}
   template:
     metadata:
       # No versions: a chart that changes nothing in the pods does not restart them.
