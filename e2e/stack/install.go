@@ -23,7 +23,7 @@ import (
 type Installation struct {
 	stack      *Stack
 	namespace  string
-	deployment func(module string) (deployment, error)
+	deployment func(ctx context.Context, module string) (deployment, error)
 }
 
 // A deployment is what a module runs with.
@@ -34,7 +34,7 @@ type deployment struct {
 
 // plain deploys modules with default flags and the rights that they ship, without the chart.
 func plain(s *Stack) *Installation {
-	return &Installation{stack: s, namespace: Namespace, deployment: func(module string) (deployment, error) {
+	return &Installation{stack: s, namespace: Namespace, deployment: func(_ context.Context, module string) (deployment, error) {
 		return deployment{
 			serviceAccount: module,
 			args:           []string{"--leader-election-namespace=" + Namespace},
@@ -105,8 +105,8 @@ func (s *Stack) InstallChart(ctx context.Context, chart, release, namespace stri
 
 // Release returns the Installation that a release has made.
 func (s *Stack) Release(release, namespace string) *Installation {
-	return &Installation{stack: s, namespace: namespace, deployment: func(module string) (deployment, error) {
-		return s.deployed(context.Background(), namespace, release, module)
+	return &Installation{stack: s, namespace: namespace, deployment: func(ctx context.Context, module string) (deployment, error) {
+		return s.deployed(ctx, namespace, release, module)
 	}}
 }
 
@@ -154,9 +154,10 @@ func (s *Stack) deployed(ctx context.Context, namespace, release, module string)
 		return deployment{}, err
 	}
 	for _, e := range pod.Containers[0].Env {
-		if e.ValueFrom == nil {
-			d.env = append(d.env, e.Name+"="+e.Value)
+		if e.ValueFrom != nil {
+			return deployment{}, fmt.Errorf("the Deployment of %s takes %s from elsewhere, which is not known here", module, e.Name)
 		}
+		d.env = append(d.env, e.Name+"="+e.Value)
 	}
 	return d, nil
 }
@@ -173,7 +174,7 @@ func (i *Installation) StartModule(ctx context.Context, module string, flags ...
 
 // StartBinary is StartModule with a binary of the caller's, for example one of another version.
 func (i *Installation) StartBinary(ctx context.Context, binary, module string, flags ...string) (*Process, error) {
-	d, err := i.deployment(module)
+	d, err := i.deployment(ctx, module)
 	if err != nil {
 		return nil, err
 	}
@@ -188,7 +189,7 @@ func (i *Installation) StartBinary(ctx context.Context, binary, module string, f
 // Kubeconfig writes a kubeconfig for the ServiceAccount of a module, through a Proxy if there is one, and returns its
 // path.
 func (i *Installation) Kubeconfig(ctx context.Context, module string, through *Proxy) (string, error) {
-	d, err := i.deployment(module)
+	d, err := i.deployment(ctx, module)
 	if err != nil {
 		return "", err
 	}
