@@ -125,6 +125,8 @@ func clusterKindsAreChosen(t *testing.T) {
 		"a generator":                         {object: es("{dataFrom: [{sourceRef: {generatorRef: {kind: ClusterPassword, name: a}}}]}")},
 		"a generator of the namespace":        {object: es("{dataFrom: [{sourceRef: {generatorRef: {kind: Password, name: a}}}]}"), free: true},
 		"a store to push to":                  {object: ps("{storeRefs: [{kind: VaultKV, name: a}, {kind: ClusterVaultKV, name: a}], selector: {secret: {name: a}}}")},
+		"a store of a foreign provider":       {object: es("{storeRef: {apiVersion: acme.example.com/v1, kind: ClusterAcmeVault, name: a}, data: [{secretKey: a, remoteRef: {key: a}}]}")},
+		"a Kind of another prefix":            {object: es("{storeRef: {apiVersion: acme.example.com/v1, kind: AcmeClusterVault, name: a}, data: [{secretKey: a, remoteRef: {key: a}}]}"), free: true},
 		"stores to push to, by labels":        {object: ps("{storeRefs: [{kind: ClusterVaultKV, labelSelector: {}}], selector: {secret: {name: a}}}")},
 		"a generator to push":                 {object: ps("{storeRefs: [{kind: VaultKV, name: a}], selector: {generatorRef: {kind: ClusterPassword, name: a}}}")},
 		"a store of the namespace to push to": {object: ps("{storeRefs: [{kind: VaultKV, name: a}], selector: {secret: {name: a}}}"), free: true},

@@ -47,6 +47,20 @@ func TestRights(t *testing.T) {
 	}
 }
 
+// TestUsersRightsNeedNoCRDs: the Kinds are there also where somebody else installs the CRDs.
+func TestUsersRightsNeedNoCRDs(t *testing.T) {
+	t.Parallel()
+	elsewhere := render(t, umbrella, enable(modules, `global.crds={"aggregateRoles":true,"enabled":false}`)...)
+	if crds := of(elsewhere, "CustomResourceDefinition"); len(crds) > 0 {
+		t.Errorf("with global.crds.enabled=false there are still CRDs: %v", names(crds))
+	}
+	want, err := os.ReadFile(filepath.Join("testdata", "rights", "aggregated.txt"))
+	must(t, err)
+	if diff := cmp.Diff(string(want), strings.Join(grants(t, elsewhere), "\n")+"\n"); diff != "" {
+		t.Errorf("rights with the CRDs of somebody else: -want, +got:\n%s", diff)
+	}
+}
+
 // grants returns a line for each right: who may do what with which resource, and where. Roles that nobody is
 // bound to are such of users, by aggregation.
 func grants(t *testing.T, objects []*unstructured.Unstructured) []string {

@@ -48,6 +48,10 @@ func TestWrongValuesAreRefused(t *testing.T) {
 		"TokensOutside":  {"tokens where nothing is served are of no use", `global={"scope":{"namespaces":["a"]},"serviceAccountTokens":{"enabled":true,"namespaces":["b"]}}`, []string{"serviceAccountTokens.namespaces", `"b"`, "scope.namespaces"}},
 		"NothingToScrape": {"a ServiceMonitor without metrics", `provider-aws.metrics={"enabled":false,"serviceMonitor":{"enabled":true}}`,
 			[]string{"provider-aws", "metrics.serviceMonitor.enabled", "metrics.enabled"}},
+		"AlertsWithoutMetrics": {"an alert for metrics that are off would never end", `{"global":{"metrics":{"enabled":false}},"prometheusRule":{"enabled":true}}`,
+			[]string{"prometheusRule.enabled", "metrics.enabled is false for provider-aws", "global.metrics.enabled=true"}},
+		"AlertsWithoutMetricsHere": {"also where the only module has turned them off", `{"provider-aws":{"metrics":{"enabled":false}},"prometheusRule":{"enabled":true}}`,
+			[]string{"prometheusRule.enabled", "metrics.enabled is false for provider-aws"}},
 		"PolicyInScope": {"a tenant's release has nothing cluster-wide", `{"global":{"scope":{"namespaces":["a"]}},"admissionPolicies":{"protectCRDs":{"enabled":true}}}`,
 			[]string{"admissionPolicies", "global.scope.namespaces"}},
 	}
@@ -71,6 +75,72 @@ func TestWrongValuesAreRefused(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestAlertsNeedMetrics: the alert for missing metrics must be able to end.
+func TestAlertsNeedMetrics(t *testing.T) {
+	cases := map[string]struct {
+		reason  string
+		modules []string
+		sets    []string
+		want    []string
+		err     []string
+	}{
+		"NoModule": {
+			reason: "where no module is enabled there are no metrics",
+			sets:   []string{`prometheusRule.enabled=true`},
+			err:    []string{"prometheusRule.enabled is true, but no module is enabled", "provider-aws.enabled=true", "prometheusRule.enabled=false"},
+		},
+		"OneTells": {
+			reason: "the rules are for the modules that have metrics", modules: []string{"provider-aws", "provider-vault"},
+			sets: []string{`prometheusRule.enabled=true`, `provider-vault.metrics.enabled=false`},
+			want: []string{"PrometheusRule direct-secrets/direct-secrets-alerts"},
+		},
+		"OneTurnsThemOn": {
+			reason: "what is set for a module counts first", modules: []string{"provider-aws", "provider-vault"},
+			sets: []string{`prometheusRule.enabled=true`, `global.metrics.enabled=false`, `provider-vault.metrics.enabled=true`},
+			want: []string{"PrometheusRule direct-secrets/direct-secrets-alerts"},
+		},
+		"NothingToScrape": {
+			reason: "a ServiceMonitor is of a module, and goes with it",
+			sets:   []string{`global.metrics.serviceMonitor.enabled=true`},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			out, err := helm(append([]string{"template", release, umbrella, "--namespace", namespace}, enable(tc.modules, tc.sets...)...)...)
+			if (err != nil) != (len(tc.err) > 0) {
+				t.Fatalf("%s: got error %v", tc.reason, err)
+			}
+			for _, want := range tc.err {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("%s: the message does not say %q:\n%v", tc.reason, want, err)
+				}
+			}
+			var got []string
+			for _, n := range names(objectsOf(t, out)) {
+				if strings.HasPrefix(n, "PrometheusRule ") || strings.HasPrefix(n, "ServiceMonitor ") {
+					got = append(got, n)
+				}
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s: -want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// TestGlobalBelowAModule: Helm writes the chart's global over that of a module before schemas and templates see it.
+// The README says so; if this fails, the schema could refuse it.
+func TestGlobalBelowAModule(t *testing.T) {
+	t.Parallel()
+	if got := *deployment(t, "provider-aws", `provider-aws.global.replicas=7`).Spec.Replicas; got != 1 {
+		t.Errorf("provider-aws.global.replicas=7 gives %d replicas; Helm shows it to the chart", got)
+	}
+	if got := *deployment(t, "provider-aws", `provider-aws.replicas=7`).Spec.Replicas; got != 7 {
+		t.Errorf("provider-aws.replicas=7 gives %d replicas", got)
 	}
 }
 

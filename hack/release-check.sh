@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Fails unless the tree is what the release VERSION has to be: every module requires that common, which is
-# tagged and has not changed since, and every chart has that version. Usage: release-check.sh v0.1.1
+# tagged and has not changed since, every chart has that version, and the upgrade that is tested starts from the release
+# before. Usage: release-check.sh v0.1.1
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -23,5 +24,10 @@ if ! git rev-parse --quiet --verify "refs/tags/common/$version" >/dev/null; then
 	fail "the tag common/$version is missing: common is tagged first, and then moved to in every module"
 elif ! git diff --quiet "refs/tags/common/$version" HEAD -- common; then
 	fail "common has changed since the tag common/$version: tag its next version"
+fi
+last=$(git tag --list 'v*' --sort=-version:refname --merged HEAD | grep -vFx -- "$version" | head -1 || true)
+upgrade=e2e/scenarios/chart_upgrade_test.go
+if [[ -n $last ]] && ! grep -q "^const previous = \"$(git rev-parse "$last^{commit}")\"" "$upgrade"; then
+	fail "previous in $upgrade is not the commit of $last: the upgrade from the last release is not tested"
 fi
 exit $failed

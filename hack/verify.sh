@@ -76,6 +76,9 @@ echo "== workflows"
 bin/tools/actionlint -shellcheck= -pyflakes= || fail "actionlint finds faults in the workflows"
 unpinned=$(grep -rnE '^[- ]*uses:' .github | grep -vE 'uses: (\./|[^@ ]+@[0-9a-f]{40} # v[0-9.]+$)' || true)
 [[ -z $unpinned ]] || fail "an action must be pinned by its commit, with the version as a comment: $unpinned"
+for k8s in $(grep -rhoE 'K8S=[0-9.]+' .github README.md docs | sort -u); do
+	env "$k8s" hack/controlplane.sh --version >/dev/null || fail "$k8s, which workflows or guides name, is none that e2e/servers pins"
+done
 for module in "${modules[@]}"; do
 	owned=/${module#./}/
 	[[ $module == . ]] || grep -qE "^$owned +@" .github/CODEOWNERS || fail ".github/CODEOWNERS has no line for $owned"

@@ -18,8 +18,15 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/presence"
 )
 
-// renewDeadline is that of controller-runtime's leader election.
-const renewDeadline = 10 * time.Second
+// Timing of the Lease by which one replica leads; see k8s.io/client-go/tools/leaderelection. The duration counts from
+// when a replica that waits has seen the last renewal, and it looks every 1 to 2.2 retry periods. So after a crash
+// another leads within leaseDuration + 4.4 × retryPeriod, and objects that changed meanwhile are in step within the
+// fifteen seconds that the guides promise. A leader that cannot renew ends three seconds before anybody may take over.
+const (
+	leaseDuration = 9 * time.Second
+	renewDeadline = 6 * time.Second
+	retryPeriod   = time.Second
+)
 
 // namespaceFile holds the namespace of a pod; see
 // https://kubernetes.io/docs/tasks/run-application/access-api-from-pod/.

@@ -146,7 +146,7 @@ func (o *Operator) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := o.setup(mgr); err != nil {
+	if err := o.setup(&readiness{Manager: mgr}); err != nil {
 		return err
 	}
 	log.Info("starting", "module", o.name, "group", o.group)
@@ -204,6 +204,9 @@ func (o *Operator) manager() (manager.Manager, error) {
 		LeaderElectionID:                    o.leaseName(), // It is what metrics call the lock.
 		LeaderElectionResourceLockInterface: lock,
 		LeaderElectionReleaseOnCancel:       true,
+		LeaseDuration:                       new(leaseDuration),
+		RenewDeadline:                       new(renewDeadline),
+		RetryPeriod:                         new(retryPeriod),
 
 		// Caches fill while another replica still leads. (Tests run several operators in one
 		// process, so names of controllers are not unique.)
@@ -246,7 +249,7 @@ func (o *Operator) cache(transform toolscache.TransformFunc) cache.Options {
 	return opts
 }
 
-func (o *Operator) setup(mgr manager.Manager) error {
+func (o *Operator) setup(mgr *readiness) error {
 	live, err := client.New(mgr.GetConfig(), client.Options{HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper()})
 	if err != nil {
 		return errors.Wrap(err, "cannot make a client")
@@ -285,6 +288,7 @@ func (o *Operator) setup(mgr manager.Manager) error {
 		Namespaced:      len(o.flags.namespaces()) > 0,
 		CheckTimeout:    o.flags.ProviderTimeout,
 		Changed:         changed,
+		Board:           board,
 	}); err != nil {
 		return errors.Wrap(err, "cannot set up the store loop")
 	}
@@ -337,12 +341,8 @@ func (o *Operator) setup(mgr manager.Manager) error {
 			}
 		}
 	}
-	return probes(mgr)
-}
-
-func probes(mgr manager.Manager) error {
 	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
 		return errors.Wrap(err, "cannot add the health probe")
 	}
-	return errors.Wrap(mgr.AddReadyzCheck("ping", healthz.Ping), "cannot add the ready probe")
+	return errors.Wrap(mgr.AddReadyzCheck("caches", mgr.Check), "cannot add the ready probe")
 }

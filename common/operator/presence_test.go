@@ -424,8 +424,10 @@ func TestSharedDuties(t *testing.T) {
 	}
 	first := holder()
 	unserved("first")
-	if got := gauge(t, "directsecrets_shared_duties"); got < 1 {
-		t.Errorf("directsecrets_shared_duties is %v while the duties are held", got)
+	sum := sha256.Sum256([]byte(c.ns))
+	lease := fmt.Sprintf("%s/shared-duties.%x.direct-secrets.io", c.ns, sum[:6])
+	if got := gauge(t, "directsecrets_shared_duties", lease); got != 1 {
+		t.Errorf("directsecrets_shared_duties of %s is %v while the duties are held", lease, got)
 	}
 	running[first]()
 	delete(running, first)
@@ -466,18 +468,23 @@ func TestSharedDutiesOfTheDead(t *testing.T) {
 	}
 }
 
-func gauge(t *testing.T, name string) float64 {
+// gauge returns the value of the series of a metric that has a label of a value.
+func gauge(t *testing.T, name, label string) float64 {
 	t.Helper()
 	families, err := metrics.Registry.Gather()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, f := range families {
-		if f.GetName() == name {
-			return f.GetMetric()[0].GetGauge().GetValue()
+		for _, m := range f.GetMetric() {
+			for _, l := range m.GetLabel() {
+				if f.GetName() == name && l.GetValue() == label {
+					return m.GetGauge().GetValue()
+				}
+			}
 		}
 	}
-	t.Fatalf("there is no metric %s", name)
+	t.Fatalf("there is no metric %s of %s", name, label)
 	return 0
 }
 

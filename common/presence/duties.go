@@ -12,10 +12,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 )
 
-var sharedDuties = prometheus.NewGauge(prometheus.GaugeOpts{
+// sharedDuties tells duties apart by the Lease, with its namespace: modules of several releases may share one, and
+// those of one release may serve different namespaces.
+var sharedDuties = prometheus.NewGaugeVec(prometheus.GaugeOpts{
 	Name: "directsecrets_shared_duties",
-	Help: "1 while this module does what belongs to no provider, such as the fan-out of cluster objects.",
-})
+	Help: "1 while this process does what belongs to no provider, such as the fan-out of cluster objects, by the Lease that says who does.",
+}, []string{"lease"})
 
 func init() { metrics.Registry.MustRegister(sharedDuties) }
 
@@ -28,6 +30,14 @@ type Duties struct {
 	mu   sync.Mutex
 	held bool
 	told []func()
+}
+
+// gauge is that of these duties. It is 0 from when somebody has asked for it, so that nobody holding them shows.
+func (d *Duties) gauge() prometheus.Gauge {
+	if d.lock == nil {
+		return sharedDuties.WithLabelValues("")
+	}
+	return sharedDuties.WithLabelValues(d.lock.Describe())
 }
 
 // Held reports whether this process holds the duties.
@@ -50,8 +60,14 @@ func (d *Duties) OnHeld(f func()) {
 func (d *Duties) NeedLeaderElection() bool { return true }
 
 // Start competes for the duties until ctx ends, and then gives them up. A process that loses them goes on with
-// all else.
+// all else. Without presence there is nobody to compete with.
 func (d *Duties) Start(ctx context.Context) error {
+	if d.lock == nil {
+		d.gauge().Inc()
+		<-ctx.Done()
+		d.gauge().Dec()
+		return nil
+	}
 	for ctx.Err() == nil {
 		elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
 			Name: "shared-duties", Lock: d.lock, ReleaseOnCancel: true,
@@ -74,7 +90,7 @@ func (d *Duties) won(ctx context.Context) {
 		return
 	}
 	d.held = true
-	sharedDuties.Inc() // Tests run several operators in one process.
+	d.gauge().Inc() // Tests run several operators in one process.
 	told := slices.Clone(d.told)
 	d.mu.Unlock()
 	for _, f := range told {
@@ -88,6 +104,6 @@ func (d *Duties) lost() {
 	defer d.mu.Unlock()
 	if d.held {
 		d.held = false
-		sharedDuties.Dec()
+		d.gauge().Dec()
 	}
 }

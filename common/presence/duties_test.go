@@ -4,14 +4,17 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	kerrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/direct-secrets/direct-secrets/common/controlplane"
 )
@@ -83,6 +86,59 @@ func (r *record) holder() string {
 	return r.is.HolderIdentity
 }
 
+// shown returns what a scrape shows of duties.
+func shown(t *testing.T, d *Duties) float64 {
+	t.Helper()
+	r := prometheus.NewPedanticRegistry()
+	r.MustRegister(d.gauge())
+	families, err := r.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return families[0].GetMetric()[0].GetGauge().GetValue()
+}
+
+// group is a manager that keeps what is added.
+type group struct {
+	manager.Manager
+
+	added []manager.Runnable
+}
+
+func (g *group) Add(r manager.Runnable) error {
+	g.added = append(g.added, r)
+	return nil
+}
+
+// TestDutiesWithoutPresence has an operator do what belongs to no provider that knows of no other.
+func TestDutiesWithoutPresence(t *testing.T) {
+	mgr := &group{}
+	_, d, err := Setup(mgr, nil, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(mgr.added) != 1 || !d.NeedLeaderElection() || !d.Held() {
+		t.Fatalf("%d runnables, want the duties, which wait to lead and are held", len(mgr.added))
+	}
+	before := shown(t, d)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- mgr.added[0].Start(ctx) }()
+	controlplane.Eventually(t, func() string {
+		if got := shown(t, d); got != before+1 {
+			return fmt.Sprintf("the metric says %v while somebody leads", got)
+		}
+		return ""
+	})
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	if got := shown(t, d); got != before {
+		t.Errorf("the metric says %v after the end", got)
+	}
+}
+
 func TestDuties(t *testing.T) {
 	timing := Timing{Shared: 600 * time.Millisecond, SharedDeadline: 400 * time.Millisecond, SharedRetry: 50 * time.Millisecond}
 	lease := &record{}
@@ -111,6 +167,9 @@ func TestDuties(t *testing.T) {
 		controlplane.Eventually(t, func() string {
 			if p.Held() != held {
 				return reason
+			}
+			if got := shown(t, p.Duties); (got == 1) != held {
+				return fmt.Sprintf("%s: the metric says %v", reason, got)
 			}
 			return ""
 		})

@@ -86,7 +86,8 @@ type Options struct {
 func Setup(mgr manager.Manager, live client.Client, o Options) (*Board, *Duties, error) {
 	o.Self = o.Self.normal()
 	if o.Namespace == "" {
-		return &Board{self: o.Self}, &Duties{}, nil
+		duties := &Duties{}
+		return &Board{self: o.Self}, duties, errors.Wrap(mgr.Add(duties), "cannot add shared duties")
 	}
 	timing := o.Timing.withDefaults()
 	host, err := os.Hostname()
@@ -113,5 +114,6 @@ func Setup(mgr manager.Manager, live client.Client, o Options) (*Board, *Duties,
 		return nil, nil, errors.Wrap(err, "cannot make the Lease of shared duties")
 	}
 	duties := &Duties{lock: lock, timing: timing}
+	duties.gauge() // A replica that waits tells of them, too.
 	return board, duties, errors.Wrap(mgr.Add(duties), "cannot add shared duties")
 }

@@ -43,7 +43,7 @@ func fanOut(ctx context.Context, s *stack.Stack, r *Report, rounds int) error {
 	}
 	defer func() { _ = maker.Kill() }()
 	if err := until(ctx, func() (bool, error) {
-		held, err := maker.Metric("directsecrets_shared_duties")
+		held, err := maker.Metric(stack.SharedDuties)
 		return held == 1, err
 	}); err != nil {
 		return err

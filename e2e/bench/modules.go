@@ -34,7 +34,7 @@ func modules(ctx context.Context, s *stack.Stack, r *Report) error {
 	if err := until(ctx, func() (bool, error) {
 		held := 0.0
 		for _, p := range processes {
-			n, err := p.Metric("directsecrets_shared_duties")
+			n, err := p.Metric(stack.SharedDuties)
 			if err != nil {
 				return false, err
 			}

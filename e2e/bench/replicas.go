@@ -13,11 +13,10 @@ import (
 )
 
 const (
-	// lease is the duration of the Lease by which one replica leads, in seconds.
-	lease = 15.0
-	// retries is how long, in seconds, the other replica may take to see that the Lease is free: it looks every
-	// 2 seconds, and waits up to 1.2 times as long again; see k8s.io/client-go/tools/leaderelection.
-	retries = 4.4
+	// takeover is within how many seconds another replica leads after a crash; see common/operator/lease.go.
+	takeover = 15.0
+	// tail is how long the load goes on after a phase, so that an object which comes late in it is seen to wait.
+	tail = 5 * time.Second
 	// every is the time between two new objects of the load.
 	every = 50 * time.Millisecond
 )
@@ -47,10 +46,11 @@ func replicas(ctx context.Context, s *stack.Stack, r *Report) error {
 	}()
 	start := func() error {
 		p, err := s.StartModule(ctx, stack.ProviderAWS)
-		if err == nil {
-			running = append(running, p)
+		if err != nil {
+			return err
 		}
-		return err
+		running = append(running, p)
+		return until(ctx, func() (bool, error) { return p.Ready(), nil })
 	}
 	for range 2 {
 		if err := start(); err != nil {
@@ -60,7 +60,7 @@ func replicas(ctx context.Context, s *stack.Stack, r *Report) error {
 	if err := storesReady(ctx, s); err != nil {
 		return err
 	}
-	rolling := func() error { // As a Deployment does it: a new replica first, then an old one goes.
+	rolling := func() error { // As a Deployment does it: when a new replica is ready, an old one goes.
 		for range 2 {
 			if err := start(); err != nil {
 				return err
@@ -94,8 +94,8 @@ func replicas(ctx context.Context, s *stack.Stack, r *Report) error {
 		do    func() error
 		bound float64
 	}{
-		{"rolling restart of two replicas", rolling, lease},
-		{"leader of two replicas killed", killed, lease + retries},
+		{"rolling restart of two replicas", rolling, takeover},
+		{"leader of two replicas killed", killed, takeover},
 	} {
 		objects, waits, err := underLoad(ctx, s, seen, ns, first, phase.do)
 		if err != nil {
@@ -141,7 +141,13 @@ func underLoad(ctx context.Context, s *stack.Stack, seen *arrivals, ns string, n
 			}
 		}
 	})
-	err = do()
+	if err = do(); err == nil {
+		select {
+		case <-time.After(tail):
+		case <-ctx.Done():
+			err = ctx.Err()
+		}
+	}
 	close(done)
 	creating.Wait()
 	if err != nil {

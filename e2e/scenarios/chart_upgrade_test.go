@@ -17,7 +17,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/e2e/stack"
 )
 
-// previous is the commit of the version of the chart before this one.
+// previous is the commit of the release before this one; hack/release-check.sh holds it to the last tag of the chart.
 const previous = "061f58668a4a446ea23a8f8818500d744b88768d"
 
 // content is what must not change of a Secret.
@@ -87,10 +87,16 @@ type release struct {
 	binaries map[string]string
 }
 
-// before builds the release before this one.
+// before builds the release before this one, which must be another.
 func before(t *testing.T) release {
 	t.Helper()
 	tree := checkout(t, previous)
+	for _, of := range [][]string{{"charts"}, append(stack.Modules(), "common")} {
+		diff := exec.CommandContext(t.Context(), "git", append([]string{"-C", filepath.Join("..", ".."), "diff", "--quiet", previous, "--"}, of...)...)
+		if err := diff.Run(); err == nil {
+			t.Fatalf("%v is as it was at commit %s: there is no upgrade to test", of, previous)
+		}
+	}
 	r := release{chart: filepath.Join(tree, "charts", "direct-secrets"), binaries: map[string]string{}}
 	for _, module := range stack.Modules() {
 		r.binaries[module] = filepath.Join(tree, module+".bin")

@@ -72,7 +72,7 @@ func TestFanOut(t *testing.T) {
 	})
 	maker := start(stack.GeneratorPassword, "--kubeconfig="+kubeconfig)
 	eventually(t, func() string {
-		if held, err := maker.Metric("directsecrets_shared_duties"); held != 1 {
+		if held, err := maker.Metric(stack.SharedDuties); held != 1 {
 			return fmt.Sprintf("the shared duties are not held: %v", err)
 		}
 		return ""

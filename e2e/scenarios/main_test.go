@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -39,7 +40,8 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// run builds the modules as they are now, so that no old binary is tested, and starts one stack.
+// run builds the modules as they are now, so that no old binary is tested, and starts one stack. Where the tests look
+// for data races, so do the modules; stack.Stop tells of those that were found.
 func run(m *testing.M) (code int, err error) {
 	ctrl.SetLogger(logr.Discard())
 	dir, err := os.MkdirTemp("", "direct-secrets-bin-")
@@ -48,7 +50,7 @@ func run(m *testing.M) (code int, err error) {
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	for _, module := range stack.Modules() {
-		if err := build(module, filepath.Join(dir, module)); err != nil {
+		if err := build(module, filepath.Join(dir, module), raceFlags...); err != nil {
 			return 1, err
 		}
 	}
@@ -138,10 +140,12 @@ func build(module, binary string, flags ...string) error {
 
 // buildIn builds the module in a folder.
 func buildIn(folder, binary string, flags ...string) error {
-	args := append([]string{"build", "-trimpath", "-ldflags", "-s -w", "-o", binary}, flags...)
-	cmd := exec.Command("go", append(args, ".")...) //nolint:noctx // It ends by itself.
-	cmd.Dir = folder
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	args, env := []string{"build", "-ldflags", "-s -w", "-o", binary}, os.Environ()
+	if !slices.Contains(flags, "-race") { // As `make build` does it. The race detector needs cgo, and the results of the tests' build serve it.
+		args, env = append(args, "-trimpath"), append(env, "CGO_ENABLED=0")
+	}
+	cmd := exec.Command("go", append(append(args, flags...), ".")...) //nolint:noctx // It ends by itself.
+	cmd.Dir, cmd.Env = folder, env
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("cannot build %s: %w\n%s", folder, err, out)
 	}

@@ -99,6 +99,7 @@ func TestAlertRules(t *testing.T) {
 // quick are what of the rules is shorter in the test, so that an alert is a matter of seconds.
 var quick = []struct{ as, in string }{
 	{"directsecrets_out_of_step_seconds) > 900", "directsecrets_out_of_step_seconds) > 5"},
+	{"directsecrets_deletion_pending_seconds) > 900", "directsecrets_deletion_pending_seconds) > 5"},
 	{"directsecrets_queue_oldest_waiting_seconds) > 120", "directsecrets_queue_oldest_waiting_seconds) > 5"},
 	{"calls_total{result=\"Throttled\"}[5m]", "calls_total{result=\"Throttled\"}[20s]"},
 	{"calls_total[5m]", "calls_total[20s]"},
@@ -120,7 +121,10 @@ func TestMonitoring(t *testing.T) {
 	}{
 		{"DirectSecretsStoreFailing", m.denied},
 		{"DirectSecretsProviderThrottled", m.throttled},
+		{"DirectSecretsStoreFailing", m.absentClass},
 		{"DirectSecretsModuleNotRunning", m.absentModule},
+		{"DirectSecretsDeletionStuck", m.lingering},
+		{"DirectSecretsSharedDutiesNotHeld", m.undone},
 		{"DirectSecretsNoLeader", m.noLeader},
 		{"DirectSecretsQueueStuck", m.stuck},
 		{"DirectSecretsOperatorAbsent", m.stopped},
@@ -149,6 +153,11 @@ const (
 	plantedValue     = "planted-value"
 )
 
+// operatorsOf is the namespace of the operators that serve one. Metrics may tell it, as a ServiceMonitor does.
+func operatorsOf(namespace string) string {
+	return strings.Replace(namespace, plantedNamespace, "watched-operators", 1)
+}
+
 type monitoring struct {
 	*testing.T
 	// whole is the test as a whole: what a story starts runs on.
@@ -157,8 +166,8 @@ type monitoring struct {
 	// url of Prometheus, and the file with what it scrapes.
 	url, targets string
 	scraped      map[string]*stack.Process
-	// alerts are the names of all, fired of those that have fired.
-	alerts, fired map[string]bool
+	// alerts are the names of all, fired of those that have fired, critical of those that call somebody at night.
+	alerts, fired, critical map[string]bool
 	// pages are what modules have served, by module.
 	pages map[string]string
 }
@@ -167,7 +176,7 @@ func newMonitoring(t *testing.T) *monitoring {
 	t.Helper()
 	m := &monitoring{
 		T: t, whole: t, targets: filepath.Join(t.TempDir(), "targets.json"), scraped: map[string]*stack.Process{},
-		alerts: map[string]bool{}, fired: map[string]bool{}, pages: map[string]string{},
+		alerts: map[string]bool{}, fired: map[string]bool{}, critical: map[string]bool{}, pages: map[string]string{},
 	}
 	var err error
 	m.aws, err = emulator.Start(emulator.WithRegion(stack.Region))
@@ -175,6 +184,7 @@ func newMonitoring(t *testing.T) *monitoring {
 	t.Cleanup(func() { must(t, m.aws.Close()) })
 	for _, ns := range []string{plantedNamespace, plantedNamespace + "-stuck", plantedNamespace + "-leader"} {
 		must(t, shared.CreateNamespace(t.Context(), ns))
+		must(t, shared.CreateNamespace(t.Context(), operatorsOf(ns)))
 		must(t, shared.AWSStore(t.Context(), ns, plantedStore, func(s *awsv1.AWSSecretsManager) {
 			retries := int32(0)
 			s.Spec.RetrySettings = &v1alpha1.RetrySettings{MaxRetries: &retries}
@@ -214,7 +224,7 @@ func (m *monitoring) prometheus() {
 		g.Name += "-quick"
 		for j := range g.Rules {
 			r := &g.Rules[j]
-			m.alerts[r.Alert] = true
+			m.alerts[r.Alert], m.critical[r.Alert] = true, r.Labels["severity"] == "critical"
 			r.For, r.Labels["quick"] = "0s", "true"
 			for _, q := range quick {
 				used[q.as] = used[q.as] || strings.Contains(r.Expr, q.as)
@@ -294,7 +304,7 @@ func (m *monitoring) scrape() {
 		namespace, module, _ := strings.Cut(name, "/")
 		targets = append(targets, map[string]any{
 			"targets": []string{p.MetricsAddress()},
-			"labels":  map[string]string{"job": "direct-secrets-" + module + "-metrics", "namespace": strings.Replace(namespace, plantedNamespace, "operators", 1)},
+			"labels":  map[string]string{"job": "direct-secrets-" + module + "-metrics", "namespace": operatorsOf(namespace)},
 		})
 	}
 	raw, err := json.Marshal(targets)
@@ -306,7 +316,7 @@ func (m *monitoring) scrape() {
 // run starts a module for a namespace.
 func (m *monitoring) run(module, namespace string, flags ...string) *stack.Process {
 	m.Helper()
-	p := startModule(m.whole, module, namespace, append([]string{"--presence-namespace=" + namespace}, flags...)...)
+	p := startModule(m.whole, module, namespace, append([]string{"--presence-namespace=" + operatorsOf(namespace)}, flags...)...)
 	m.scraped[namespace+"/"+module] = p
 	m.scrape()
 	return p
@@ -479,27 +489,104 @@ func (m *monitoring) throttled(alert string) {
 	m.quiet()
 }
 
-// absentModule refers to a store of a module that does not run.
-func (m *monitoring) absentModule(alert string) {
-	es := m.object(plantedNamespace, plantedObject+"-vault", "VaultKV")
-	must(m.T, shared.Admin.Create(m.Context(), es))
+// absentClass makes a store of a class that no operator serves. Nobody writes to it.
+func (m *monitoring) absentClass(alert string) {
+	name := plantedStore + "-of-nobody"
+	must(m.T, shared.AWSStore(m.Context(), plantedNamespace, name, func(s *awsv1.AWSSecretsManager) { s.Spec.Controller = "nobody" }))
 	m.fires(alert)
-	must(m.T, shared.Admin.Delete(m.Context(), es))
+	m.wantSamples(`directsecrets_stores{kind="AWSSecretsManager",status="False",reason="ProviderNotRunning"} == 1`)
+	s := &awsv1.AWSSecretsManager{}
+	must(m.T, shared.Admin.Get(m.Context(), types.NamespacedName{Namespace: plantedNamespace, Name: name}, s))
+	if len(s.Status.Conditions) > 0 {
+		m.Errorf("a store of another class has conditions %v", s.Status.Conditions)
+	}
+	must(m.T, shared.Admin.Delete(m.Context(), s))
 	m.quiet()
+}
+
+// absentModule refers to stores of a module that does not run, and of a Kind that is misspelt. Who may create an
+// object in a namespace can do so, and it is not to wake anybody.
+func (m *monitoring) absentModule(alert string) {
+	for _, kind := range []string{"VaultKV", "AWSSecretManager"} {
+		es := m.object(plantedNamespace, plantedObject+"-of-"+strings.ToLower(kind), kind)
+		must(m.T, shared.Admin.Create(m.Context(), es))
+		m.fires(alert)
+		now, err := m.active()
+		must(m.T, err)
+		for a := range now {
+			if m.critical[a] {
+				m.Errorf("one object that refers to %s fires %s, which is critical", kind, a)
+			}
+		}
+		must(m.T, shared.Admin.Delete(m.Context(), es))
+		m.quiet()
+	}
+}
+
+// lingering deletes an object of a module that does not run, another, and a store, each of which a finalizer holds.
+func (m *monitoring) lingering(alert string) {
+	store := &awsv1.AWSSecretsManager{}
+	store.Spec.Region = stack.Region
+	for kind, o := range map[string]client.Object{
+		"AWSSecretsManager": store,
+		"ExternalSecret":    m.object("", "", "VaultKV"),
+		"PushSecret": &v1alpha1.PushSecret{Spec: v1alpha1.PushSecretSpec{
+			StoreRefs: []v1alpha1.PushStoreRef{{Kind: "VaultKV", Name: plantedStore}},
+			Selector:  v1alpha1.PushSelector{Secret: &v1alpha1.PushSecretSelector{Name: plantedObject + "-source"}},
+		}},
+	} {
+		o.SetNamespace(plantedNamespace)
+		o.SetName(plantedObject + "-held")
+		o.SetFinalizers([]string{"vault.direct-secrets.io/pushsecret"})
+		must(m.T, shared.Admin.Create(m.Context(), o))
+		must(m.T, shared.Admin.Delete(m.Context(), o))
+		m.fires(alert)
+		m.wantSamples(fmt.Sprintf(`directsecrets_deletion_pending_seconds{kind=%q} > 5`, kind))
+		must(m.T, shared.Admin.Patch(m.Context(), o, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))))
+		m.quiet()
+	}
+}
+
+// undone gives the Lease of shared duties to somebody who does nothing.
+func (m *monitoring) undone(alert string) {
+	var leases coordinationv1.LeaseList
+	must(m.T, shared.Admin.List(m.Context(), &leases, client.InNamespace(operatorsOf(plantedNamespace))))
+	i := slices.IndexFunc(leases.Items, func(l coordinationv1.Lease) bool { return strings.HasPrefix(l.Name, "shared-duties.") })
+	if i < 0 {
+		m.Fatalf("there is no Lease of shared duties among %d", len(leases.Items))
+	}
+	lease := &leases.Items[i]
+	held := fmt.Sprintf(`max(directsecrets_shared_duties{lease="%s/%s"})`, lease.Namespace, lease.Name)
+	m.wantSamples(held + " == 1")
+	must(m.T, shared.Admin.Patch(m.Context(), lease, client.RawPatch(types.MergePatchType, fmt.Appendf(nil,
+		`{"spec":{"holderIdentity":"somebody","leaseDurationSeconds":3600,"renewTime":%q}}`, time.Now().UTC().Format(metav1.RFC3339Micro)))))
+	m.fires(alert)
+	m.wantSamples(held + " == 0")
+	must(m.T, shared.Admin.Delete(m.Context(), lease))
+	m.quiet()
+	m.wantSamples(held + " == 1")
 }
 
 // noLeader runs a replica while somebody else holds its Lease.
 func (m *monitoring) noLeader(alert string) {
 	ns := plantedNamespace + "-leader"
+	must(m.T, shared.Admin.Create(m.Context(), m.object(ns, plantedObject, "AWSSecretsManager")))
 	holder, seconds, now := "somebody", int32(3600), metav1.NowMicro()
 	lease := &coordinationv1.Lease{
-		ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "generator-password.direct-secrets.io"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: operatorsOf(ns), Name: "provider-aws.direct-secrets.io"},
 		Spec:       coordinationv1.LeaseSpec{HolderIdentity: &holder, LeaseDurationSeconds: &seconds, AcquireTime: &now, RenewTime: &now},
 	}
 	must(m.T, shared.Admin.Create(m.Context(), lease))
-	m.run(stack.GeneratorPassword, ns, "--leader-elect=true", "--leader-election-namespace="+ns)
+	p := m.run(stack.ProviderAWS, ns, "--leader-elect=true", "--leader-election-namespace="+operatorsOf(ns))
 	m.fires(alert)
+	eventually(m.T, func() string {
+		if !p.Ready() {
+			return "the replica that waits has not seen all that it watches"
+		}
+		return ""
+	})
 	must(m.T, shared.Admin.Delete(m.Context(), lease))
+	wantValue(m.T, ns, plantedObject, plantedKey, plantedValue+"-2")
 	m.quiet()
 }
 
@@ -509,7 +596,7 @@ func (m *monitoring) stuck(alert string) {
 	proxy, err := shared.StartProxy(nil)
 	must(m.T, err)
 	defer func() { must(m.T, proxy.Stop()) }()
-	kubeconfig, err := installFor(m.whole, ns, ns).Kubeconfig(m.Context(), stack.ProviderAWS, proxy)
+	kubeconfig, err := installFor(m.whole, ns, operatorsOf(ns)).Kubeconfig(m.Context(), stack.ProviderAWS, proxy)
 	must(m.T, err)
 	caught := proxy.Hold(false, func(r *http.Request, _ []byte) bool {
 		return strings.HasSuffix(r.URL.Path, "/externalsecrets/"+plantedObject+"/status")

@@ -6,6 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	rbacv1 "k8s.io/api/rbac/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/e2e/stack"
 )
@@ -23,6 +26,12 @@ func TestReplicas(t *testing.T) {
 		must(t, err)
 		t.Cleanup(func() { must(t, p.Stop()) })
 		running = append(running, p)
+		eventually(t, func() string {
+			if !p.Ready() {
+				return "a replica is not ready"
+			}
+			return ""
+		})
 	}
 	leading := func() int {
 		var at int
@@ -56,7 +65,7 @@ func TestReplicas(t *testing.T) {
 	start()
 	leading()
 	load()
-	for range 2 { // As a Deployment does it: a new one comes, then an old one goes.
+	for range 2 { // As a Deployment does it: when a new one is ready, an old one goes.
 		start()
 		old := running[0]
 		running = running[1:]
@@ -85,4 +94,42 @@ func TestReplicas(t *testing.T) {
 			newest = n
 		}
 	}
+}
+
+// TestNotReady starts a replica that lacks its rights in the namespace that it serves. It lives, but is not ready, so
+// that a rollout would not take away the one before it; it is when it has them.
+func TestNotReady(t *testing.T) {
+	t.Parallel()
+	ns := namespace(t, "not-ready")
+	install := installFor(t, ns, "")
+	var bindings rbacv1.RoleBindingList
+	must(t, shared.Admin.List(t.Context(), &bindings, client.InNamespace(ns), client.MatchingLabels{"app.kubernetes.io/name": stack.ProviderAWS}))
+	if len(bindings.Items) == 0 {
+		t.Fatal("the chart binds no Role of the namespace")
+	}
+	for _, b := range bindings.Items {
+		must(t, shared.Admin.Delete(t.Context(), b.DeepCopy()))
+	}
+	p, err := install.StartModule(t.Context(), stack.ProviderAWS)
+	must(t, err)
+	t.Cleanup(func() { must(t, p.Stop()) })
+	eventually(t, func() string {
+		if !strings.Contains(p.Log(), "is forbidden") {
+			return "the module has not met what is forbidden"
+		}
+		return ""
+	})
+	if p.Ready() {
+		t.Errorf("a module without rights is ready:\n%s", p.Log())
+	}
+	for _, b := range bindings.Items {
+		b.ResourceVersion, b.UID = "", ""
+		must(t, shared.Admin.Create(t.Context(), &b))
+	}
+	eventually(t, func() string {
+		if !p.Ready() {
+			return "the module is not ready: " + p.Log()
+		}
+		return ""
+	})
 }

@@ -149,6 +149,9 @@ func (s *Stack) deployed(ctx context.Context, namespace, release, module string)
 	}
 	pod := list.Items[0].Spec.Template.Spec
 	d := deployment{serviceAccount: pod.ServiceAccountName, args: pod.Containers[0].Args}
+	if err := probed(pod); err != nil {
+		return deployment{}, fmt.Errorf("the Deployment of %s: %w", module, err)
+	}
 	// Nobody but the chart makes the ServiceAccount.
 	if err := s.Admin.Get(ctx, types.NamespacedName{Namespace: namespace, Name: pod.ServiceAccountName}, &corev1.ServiceAccount{}); err != nil {
 		return deployment{}, err
@@ -160,6 +163,25 @@ func (s *Stack) deployed(ctx context.Context, namespace, release, module string)
 		d.env = append(d.env, e.Name+"="+e.Value)
 	}
 	return d, nil
+}
+
+// probed holds against the flags what the kubelet would give to a pod and ask of it, which no process here shows.
+func probed(pod corev1.PodSpec) error {
+	if pod.AutomountServiceAccountToken == nil || !*pod.AutomountServiceAccountToken {
+		return errors.New("its pods get no token of their ServiceAccount")
+	}
+	c := pod.Containers[0]
+	for path, probe := range map[string]*corev1.Probe{"/healthz": c.LivenessProbe, "/readyz": c.ReadinessProbe} {
+		if probe == nil || probe.HTTPGet == nil || probe.HTTPGet.Path != path {
+			return fmt.Errorf("nothing asks %s", path)
+		}
+		port := probe.HTTPGet.Port.StrVal
+		at := slices.IndexFunc(c.Ports, func(p corev1.ContainerPort) bool { return p.Name == port })
+		if at < 0 || !slices.Contains(c.Args, fmt.Sprintf("--health-probe-bind-address=:%d", c.Ports[at].ContainerPort)) {
+			return fmt.Errorf("%s is asked at the port %q, where the module does not answer", path, port)
+		}
+	}
+	return nil
 }
 
 // StartModule starts a module, apart from addresses as it is deployed; more flags may follow. It returns when the

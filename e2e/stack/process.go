@@ -29,6 +29,7 @@ type Process struct {
 	log     *os.File
 	ended   chan struct{}
 	err     error
+	asked   bool // To end.
 }
 
 // startProcess starts a module on addresses of its own, and returns when the process answers its health probe.
@@ -120,18 +121,22 @@ func (p *Process) waitHealthy(ctx context.Context) error {
 	}
 }
 
-// Stop asks the process to end, and waits until it has.
+// Stop asks the process to end, and waits until it has. It is an error if the process had ended by itself.
 func (p *Process) Stop() error { return p.signal(syscall.SIGTERM) }
 
-// Kill ends the process without warning.
+// Kill ends the process without warning. It is an error if the process had ended by itself.
 func (p *Process) Kill() error { return p.signal(syscall.SIGKILL) }
 
 func (p *Process) signal(s syscall.Signal) error {
 	select {
 	case <-p.ended:
-		return nil
+		if p.asked {
+			return nil
+		}
+		return fmt.Errorf("%s had ended by itself: %w\n%s", p.cmd.Path, p.err, p.Log())
 	default:
 	}
+	p.asked = true
 	if err := p.cmd.Process.Signal(s); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return err
 	}
@@ -175,6 +180,9 @@ func (p *Process) Metric(name string) (float64, error) {
 	}
 	return 0, nil
 }
+
+// Ready tells whether the process may take the place of another, as the kubelet asks it.
+func (p *Process) Ready() bool { return get("http://"+p.probe+"/readyz", io.Discard) == nil }
 
 // Leads tells whether the process is the replica that works.
 func (p *Process) Leads() (bool, error) {

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
+	"regexp"
 
 	appsv1 "k8s.io/api/apps/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -118,9 +120,9 @@ func Scheme() *runtime.Scheme {
 	return scheme
 }
 
-// Stop ends the servers. Processes must have ended before.
+// Stop ends the servers. Processes must have ended before. It is an error if one of them has met a data race or a panic.
 func (s *Stack) Stop() error {
-	var errs []error
+	errs := []error{s.faults()}
 	if s.ControlPlane != nil {
 		errs = append(errs, s.ControlPlane.Stop())
 	}
@@ -132,6 +134,28 @@ func (s *Stack) Stop() error {
 	}
 	return errors.Join(errs...)
 }
+
+// faults are what no process may log: data races, of binaries built to see them, and panics, also of a loop that went
+// on after one.
+func (s *Stack) faults() error {
+	logs, err := filepath.Glob(filepath.Join(s.dir, "*.log"))
+	if err != nil || s.dir == "" {
+		return err
+	}
+	var errs []error
+	for _, path := range logs {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		if at := fault.FindIndex(text); at != nil {
+			errs = append(errs, fmt.Errorf("%s: %s", filepath.Base(path), text[at[0]:min(len(text), at[0]+8000)]))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+var fault = regexp.MustCompile(`(?m)^WARNING: DATA RACE|^panic: |^fatal error: |"panic: .*\[recovered\]`)
 
 // grant gives the ServiceAccount of each module the rights that the module ships.
 func (s *Stack) grant(ctx context.Context) error {

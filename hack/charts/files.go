@@ -12,25 +12,30 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 )
 
-// newChart is the Chart.yaml of a module that has none yet. From then on it is edited by hand.
+// newChart is the Chart.yaml of a module that has none yet. From then on it is edited by hand, and its versions move
+// with those of the other charts.
 const newChart = `apiVersion: v2
 name: MODULE
 description: The module MODULE of Direct Secrets.
 type: application
-version: 0.1.0
-appVersion: 0.1.0
+version: VERSION
+appVersion: VERSION
 kubeVersion: ">=1.36.0-0"
 home: https://github.com/direct-secrets/direct-secrets
 dependencies:
   - name: library
-    version: 0.1.0
+    version: VERSION
 `
 
 // layOut makes what the chart of every module has alike.
 func layOut(chart, module string) error {
 	meta := filepath.Join(chart, "Chart.yaml")
 	if _, err := os.Stat(meta); os.IsNotExist(err) {
-		if err := write(meta, []byte(strings.ReplaceAll(newChart, "MODULE", module))); err != nil {
+		version, err := versionOf(filepath.Join(chart, "..", "library"))
+		if err != nil {
+			return err
+		}
+		if err := write(meta, []byte(strings.NewReplacer("MODULE", module, "VERSION", version).Replace(newChart))); err != nil {
 			return err
 		}
 	}
@@ -38,6 +43,19 @@ func layOut(chart, module string) error {
 		return err
 	}
 	return write(filepath.Join(chart, "templates", "module.yaml"), []byte("{{- include \"library.module\" . }}\n"))
+}
+
+// versionOf returns the version of a chart.
+func versionOf(chart string) (string, error) {
+	raw, err := os.ReadFile(filepath.Join(chart, "Chart.yaml"))
+	if err != nil {
+		return "", err
+	}
+	var meta struct {
+		Version string `json:"version"`
+	}
+	err = yaml.Unmarshal(raw, &meta)
+	return meta.Version, errors.Wrapf(err, "cannot read the Chart.yaml of %s", chart)
 }
 
 // link makes the chart beside this one a dependency of it. With a link Helm needs no step before it renders, and

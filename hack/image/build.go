@@ -26,7 +26,11 @@ func build(folder string, archs []string) ([]program, error) {
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, program{arch: arch, data: data})
+		terms, err := licences(folder, settings(arch), "-deps", ".")
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, program{arch: arch, data: data, licences: terms})
 	}
 	return out, nil
 }

@@ -29,10 +29,11 @@ type image struct {
 	blobs  map[digest.Digest][]byte
 }
 
-// A program is the binary of a module for one architecture.
+// A program is the binary of a module for one architecture, and the licences of what is linked in.
 type program struct {
-	arch string
-	data []byte
+	arch     string
+	data     []byte
+	licences []file
 }
 
 // pack makes the image of a module.
@@ -70,7 +71,7 @@ func pack(r release, name string, programs []program) (*image, error) {
 }
 
 // addPlatform adds the image of one architecture. The CA roots come first: this layer is the same in
-// all images.
+// all images. The licences change with the dependencies only, the binary always.
 func (i *image) addPlatform(about map[string]string, r release, name string, p program) (ocispec.Descriptor, error) {
 	config := ocispec.Image{
 		Created:  &r.Created,
@@ -83,21 +84,21 @@ func (i *image) addPlatform(about map[string]string, r release, name string, p p
 		MediaType:   ocispec.MediaTypeImageManifest,
 		Annotations: about,
 	}
-	for _, f := range []struct {
-		name, from string
-		mode       int64
-		data       []byte
+	for _, l := range []struct {
+		from  string
+		files []file
 	}{
-		{rootsPath, "the CA roots of " + rootsModule + " " + r.CARoots, 0o644, caRoots()},
-		{name, "the binary " + name, 0o755, p.data},
+		{"the CA roots of " + rootsModule + " " + r.CARoots, []file{{rootsPath, 0o644, caRoots()}}},
+		{"the licences", slices.SortedFunc(slices.Values(slices.Concat(r.Licences, p.licences)), byName)},
+		{"the binary " + name, []file{{name, 0o755, p.data}}},
 	} {
-		data, plain, err := layer(f.name, f.mode, f.data)
+		data, plain, err := layer(l.files)
 		if err != nil {
 			return ocispec.Descriptor{}, err
 		}
 		manifest.Layers = append(manifest.Layers, i.add(ocispec.MediaTypeImageLayerGzip, data))
 		config.RootFS.DiffIDs = append(config.RootFS.DiffIDs, plain)
-		config.History = append(config.History, ocispec.History{Created: &r.Created, CreatedBy: f.from})
+		config.History = append(config.History, ocispec.History{Created: &r.Created, CreatedBy: l.from})
 	}
 	var err error
 	if manifest.Config, err = i.addJSON(ocispec.MediaTypeImageConfig, config); err != nil {

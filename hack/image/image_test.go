@@ -43,6 +43,14 @@ func testRelease() release {
 	return release{Version: "1.2.3", Revision: "0123abcd", Created: time.Unix(1700000000, 0).UTC(), CARoots: "v0.0.1"}
 }
 
+// licensed is a release with the licences that all images have.
+func licensed() (release, error) {
+	var err error
+	r := testRelease()
+	r.Licences, err = commonLicences(filepath.Join("..", ".."))
+	return r, err
+}
+
 // built and packed do it once for all tests.
 var (
 	built  = sync.OnceValues(func() ([]program, error) { return build(filepath.Join("..", "..", module), archs) })
@@ -51,7 +59,11 @@ var (
 		if err != nil {
 			return nil, err
 		}
-		return pack(testRelease(), module, programs)
+		r, err := licensed()
+		if err != nil {
+			return nil, err
+		}
+		return pack(r, module, programs)
 	})
 )
 
@@ -228,14 +240,30 @@ func TestImage(t *testing.T) {
 			for name, e := range root {
 				files[name] = file{e.head.FileInfo().Mode(), e.head.Uid, e.head.Gid, e.head.ModTime.Unix()}
 			}
-			if diff := cmp.Diff(map[string]file{
+			expected := map[string]file{
 				"etc":                               {Mode: fs.ModeDir | 0o755},
 				"etc/ssl":                           {Mode: fs.ModeDir | 0o755},
 				"etc/ssl/certs":                     {Mode: fs.ModeDir | 0o755},
 				"etc/ssl/certs/ca-certificates.crt": {Mode: 0o644},
 				module:                              {Mode: 0o755},
-			}, files); diff != "" {
+			}
+			for name, e := range root {
+				switch { // Which licences there are is told by TestLicences.
+				case !strings.HasPrefix(name+"/", "licenses/"):
+				case e.head.Typeflag == tar.TypeDir:
+					expected[name] = file{Mode: fs.ModeDir | 0o755}
+				default:
+					expected[name] = file{Mode: 0o644}
+				}
+			}
+			if diff := cmp.Diff(expected, files); diff != "" {
 				t.Errorf("files: -want, +got:\n%s", diff)
+			}
+
+			for _, l := range must(img.Layers())(t) { // Each has a file or folder once.
+				content := must(l.Uncompressed())(t)
+				filesOf(t, content)
+				_ = content.Close()
 			}
 
 			binary := must(elf.NewFile(bytes.NewReader(root[module].data)))(t)
@@ -315,15 +343,15 @@ func TestReproducible(t *testing.T) {
 	t.Setenv("GOFLAGS", "-tags=other")
 	t.Setenv("GOAMD64", "v3")
 	again := must(build(filepath.Join(elsewhere, module), archs))(t)
+	later := must(licensed())(t)
 	var first, second bytes.Buffer
-	if err := errors.Join(here.write(&first), must(pack(testRelease(), module, again))(t).write(&second)); err != nil {
+	if err := errors.Join(here.write(&first), must(pack(later, module, again))(t).write(&second)); err != nil {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(first.Bytes(), second.Bytes()) {
 		t.Error("two builds of the same sources differ")
 	}
 
-	later := testRelease()
 	later.Created = later.Created.Add(time.Hour)
 	other := must(pack(later, module, must(built())(t)[:1]))(t)
 	u := open(t)

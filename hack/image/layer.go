@@ -38,9 +38,16 @@ func caRoots() []byte {
 // compression is the level of layers. Tests take a lower one: under the race detector this is most of their time.
 var compression = gzip.DefaultCompression
 
-// layer returns a compressed layer with one file, which root owns and everybody may read, and the
-// digest of the layer before it was compressed.
-func layer(name string, mode int64, data []byte) ([]byte, digest.Digest, error) {
+// A file of an image. Its name has no leading slash.
+type file struct {
+	name string
+	mode int64
+	data []byte
+}
+
+// layer returns a compressed layer with files, which root owns and everybody may read, and the digest of the
+// layer before it was compressed.
+func layer(of []file) ([]byte, digest.Digest, error) {
 	var out bytes.Buffer
 	compressed, err := gzip.NewWriterLevel(&out, compression)
 	if err != nil {
@@ -48,16 +55,20 @@ func layer(name string, mode int64, data []byte) ([]byte, digest.Digest, error) 
 	}
 	plain := digest.Canonical.Digester()
 	files := tar.NewWriter(io.MultiWriter(compressed, plain.Hash()))
-	for i, c := range name {
-		if c != '/' {
-			continue
+	folders := map[string]bool{}
+	for _, f := range of {
+		for i, c := range f.name {
+			if c != '/' || folders[f.name[:i]] {
+				continue
+			}
+			folders[f.name[:i]] = true
+			if err := files.WriteHeader(header(tar.TypeDir, f.name[:i+1], 0o755, 0)); err != nil {
+				return nil, "", err
+			}
 		}
-		if err := files.WriteHeader(header(tar.TypeDir, name[:i+1], 0o755, 0)); err != nil {
+		if err := writeFile(files, f.name, f.mode, f.data); err != nil {
 			return nil, "", err
 		}
-	}
-	if err := writeFile(files, name, mode, data); err != nil {
-		return nil, "", err
 	}
 	if err := files.Close(); err != nil {
 		return nil, "", err

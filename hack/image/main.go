@@ -4,7 +4,7 @@
 //
 //	image -version 0.1.0 -archs 'amd64 arm64' -out bin/images provider-aws provider-vault
 //
-// It runs in the folder of the root module, whose go.mod pins the CA roots. Only the sources, the
+// It runs in the folder of the root module, whose go.mod pins the CA roots, and where the LICENSE is. Only the sources, the
 // versions of Go and of the modules, the flags and SOURCE_DATE_EPOCH decide what an image is.
 package main
 
@@ -41,6 +41,8 @@ type release struct {
 	Created time.Time
 	// CARoots is the version of the module that the CA roots are from.
 	CARoots string
+	// Licences are that of the project and those of the CA roots.
+	Licences []file
 }
 
 func run(r release, archs []string, out string, modules []string) error {
@@ -53,6 +55,9 @@ func run(r release, archs []string, out string, modules []string) error {
 	}
 	r.Created = time.Unix(seconds, 0).UTC()
 	if r.CARoots, err = moduleVersion(rootsModule); err != nil {
+		return err
+	}
+	if r.Licences, err = commonLicences("."); err != nil {
 		return err
 	}
 	if err := os.MkdirAll(out, 0o755); err != nil {

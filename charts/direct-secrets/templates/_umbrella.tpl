@@ -53,3 +53,21 @@ spec:
 {{- end -}}
 {{- join " && " $terms -}}
 {{- end -}}
+
+{{/* Alerts need metrics of at least one module: where there are none, the alert for that would never end. */}}
+{{- define "umbrella.checkAlerts" -}}
+{{- $silent := list -}}
+{{- $heard := list -}}
+{{- range $name, $chart := .Subcharts -}}
+{{- if $chart.Values.image -}}
+{{- $metrics := mergeOverwrite (deepCopy $.Values.global.metrics) (deepCopy ($chart.Values.metrics | default dict)) -}}
+{{- if $metrics.enabled }}{{ $heard = append $heard $name }}{{ else }}{{ $silent = append $silent $name }}{{ end -}}
+{{- end -}}
+{{- end -}}
+{{- $for := "the alert DirectSecretsOperatorAbsent would fire for ever" -}}
+{{- if not (concat $silent $heard) -}}
+{{- fail (printf "prometheusRule.enabled is true, but no module is enabled: %s. Enable one, as provider-aws.enabled=true, have the release that runs modules make the rule, or set prometheusRule.enabled=false" $for) -}}
+{{- else if not $heard -}}
+{{- fail (printf "prometheusRule.enabled is true, but metrics.enabled is false for %s: %s. Set global.metrics.enabled=true, or prometheusRule.enabled=false" (join ", " (sortAlpha $silent)) $for) -}}
+{{- end -}}
+{{- end -}}

@@ -8,10 +8,11 @@
 {{- end -}}
 
 {{/* Lets the users' ClusterRoles of Kubernetes cover the Kinds of namespaces; see
-https://kubernetes.io/docs/reference/access-authn-authz/rbac/#aggregated-clusterroles. */}}
+https://kubernetes.io/docs/reference/access-authn-authz/rbac/#aggregated-clusterroles. The Kinds are there also where
+somebody else installs the CRDs. */}}
 {{- define "library.aggregateRoles" -}}
 {{- $s := .settings -}}
-{{- if and $s.crds.enabled $s.crds.aggregateRoles (not $s.scope.namespaces) -}}
+{{- if and $s.crds.aggregateRoles (not $s.scope.namespaces) -}}
 {{- $group := "" -}}
 {{- $plurals := list -}}
 {{- range $path, $_ := .root.Files.Glob "files/crds/*.yaml" -}}

@@ -86,7 +86,7 @@ func Setup(mgr manager.Manager, live client.Client, pool *connection.Pool, watch
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	ledger, err := tally.New(mgr, "ExternalSecret", tally.WithClock(o.Now))
+	ledger, err := tally.New(mgr, "ExternalSecret", tally.WithClock(o.Now), tally.Following(&v1alpha1.ExternalSecret{}))
 	if err != nil {
 		return errors.Wrap(err, "cannot add the ledger")
 	}

@@ -111,7 +111,7 @@ func (r *routes) reduce(obj any) (any, error) {
 	small := &v1alpha1.ExternalSecret{ObjectMeta: metav1.ObjectMeta{
 		Namespace: es.Namespace, Name: es.Name, UID: es.UID,
 		ResourceVersion: es.ResourceVersion, Generation: es.Generation,
-		CreationTimestamp: es.CreationTimestamp,
+		CreationTimestamp: es.CreationTimestamp, DeletionTimestamp: es.DeletionTimestamp,
 	}}
 	// What it writes, and which of two objects is the older, matters to those that share the Secret.
 	small.Spec.Target.Name, small.Spec.Target.CreationPolicy = es.Spec.Target.Name, es.Spec.Target.CreationPolicy

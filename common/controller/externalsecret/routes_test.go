@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -93,6 +94,9 @@ func TestTransform(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "db", UID: "u", ResourceVersion: "5", Generation: 3},
 		Spec:       v1alpha1.ExternalSecretSpec{StoreRef: &v1alpha1.StoreRef{Kind: "AWSSecretsManager", Name: "s"}},
 	}
+	dying, dyingSmall := object("AWSSecretsManager"), small.DeepCopy()
+	dying.DeletionTimestamp = &metav1.Time{Time: time.Unix(7, 0)}
+	dyingSmall.DeletionTimestamp = dying.DeletionTimestamp
 	nobody := small.DeepCopy()
 	nobody.Spec = v1alpha1.ExternalSecretSpec{}
 	none := object("")
@@ -104,6 +108,7 @@ func TestTransform(t *testing.T) {
 	}{
 		"Ours":    {"An object of ours loses only its managed fields.", object("FakeStore"), ours},
 		"Foreign": {"Of another module's object stays what routing needs.", object("AWSSecretsManager"), small},
+		"Dying":   {"That it is being deleted stays as well: its module may not run, and nobody else would tell.", dying, dyingSmall},
 		"Nobody":  {"Also of one that names no store.", none, nobody},
 		"Other":   {"Anything else passes.", "not an object", "not an object"},
 	}

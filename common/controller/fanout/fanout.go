@@ -113,7 +113,7 @@ func Setup(mgr manager.Manager, live client.Client, duties Duties, k Kind) error
 	if err != nil {
 		return err
 	}
-	ledger, err := tally.New(mgr, k.ParentKind, tally.While(duties.Held))
+	ledger, err := tally.New(mgr, k.ParentKind, tally.While(duties.Held), tally.Following(k.Parent()))
 	if err != nil {
 		return errors.Wrap(err, "cannot add the ledger")
 	}

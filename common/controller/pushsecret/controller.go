@@ -76,7 +76,7 @@ func Setup(mgr manager.Manager, live client.Client, pool *connection.Pool, watch
 	if o.CallTimeout == 0 {
 		o.CallTimeout = 30 * time.Second
 	}
-	ledger, err := tally.New(mgr, "PushSecret", tally.WithClock(o.Now))
+	ledger, err := tally.New(mgr, "PushSecret", tally.WithClock(o.Now), tally.Following(&v1alpha1.PushSecret{}))
 	if err != nil {
 		return errors.Wrap(err, "cannot add the ledger")
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/ratelimiter"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
@@ -18,8 +19,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/connection"
 	"github.com/direct-secrets/direct-secrets/common/controller/tally"
+	"github.com/direct-secrets/direct-secrets/common/presence"
 	"github.com/direct-secrets/direct-secrets/common/store"
 )
 
@@ -39,6 +42,15 @@ type Options struct {
 	CheckTimeout time.Duration
 	// Changed brings the news that a credential of a store has changed.
 	Changed *Changed
+	// Board knows the other operators.
+	Board Board
+}
+
+// A Board says which operators run, as presence.Board does.
+type Board interface {
+	Self() presence.Member
+	Serving(ref *v1alpha1.StoreRef, namespace string) []presence.Member
+	MissingClass(ref *v1alpha1.StoreRef, class, namespace string, since time.Time) (missing bool, wait time.Duration)
 }
 
 // Changed carries stores that must be validated again from the connection pool to the loop.
@@ -101,15 +113,20 @@ func Setup(mgr manager.Manager, live client.Client, pool *connection.Pool, o Opt
 		if k.Cluster && o.Namespaced {
 			continue // Its informer would never sync.
 		}
-		ledger, err := tally.New(mgr, k.GoName(), tally.OfStores())
+		ledger, err := tally.New(mgr, k.GoName(), tally.OfStores(), tally.Following(k.New()))
 		if err != nil {
 			return errors.Wrap(err, "cannot add the ledger")
 		}
+		gvk, err := apiutil.GVKForObject(k.New(), mgr.GetScheme())
+		if err != nil {
+			return errors.Wrap(err, "cannot name the Kind")
+		}
 		r := &Reconciler{
 			client: live, cache: mgr.GetCache(), pool: pool, kind: k, opts: o, ledger: ledger,
-			events:  mgr.GetEventRecorder("direct-secrets"),
-			backoff: ratelimiter.NewController(),
-			known:   map[types.NamespacedName]*validated{},
+			anyStore: v1alpha1.StoreRef{APIVersion: gvk.GroupVersion().String(), Kind: gvk.Kind},
+			events:   mgr.GetEventRecorder("direct-secrets"),
+			backoff:  ratelimiter.NewController(),
+			known:    map[types.NamespacedName]*validated{},
 		}
 		c, err := controller.New("store-"+strings.ToLower(k.GoName()), mgr, controller.Options{
 			Reconciler:              r,

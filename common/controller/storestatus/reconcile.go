@@ -35,17 +35,24 @@ const tolerated = 2
 // Reconciler validates the stores of one Kind.
 type Reconciler struct {
 	// client is live, cache is not.
-	client  client.Client
-	cache   client.Reader
-	pool    *connection.Pool
-	kind    store.Kind
-	opts    Options
-	events  events.EventRecorder
-	ledger  *tally.Ledger
-	backoff workqueue.TypedRateLimiter[reconcile.Request]
+	client client.Client
+	cache  client.Reader
+	pool   *connection.Pool
+	kind   store.Kind
+	// anyStore names the Kind, but no store of it.
+	anyStore v1alpha1.StoreRef
+	opts     Options
+	events   events.EventRecorder
+	ledger   ledger
+	backoff  workqueue.TypedRateLimiter[reconcile.Request]
 
 	mu    sync.Mutex
 	known map[types.NamespacedName]*validated
+}
+
+type ledger interface {
+	Set(key types.NamespacedName, s tally.Standing)
+	Forget(key types.NamespacedName)
 }
 
 // validated is what the loop remembers of a store.
@@ -65,7 +72,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 	if s.StoreSpec().Controller != r.opts.ControllerClass {
 		r.forget(req.NamespacedName)
-		return reconcile.Result{}, nil
+		return r.elsewhere(s), nil
 	}
 	known := r.remember(req.NamespacedName, s.GetUID())
 
@@ -91,6 +98,23 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 	r.backoff.Forget(req)
 	return reconcile.Result{RequeueAfter: interval}, nil
+}
+
+// lookAgain is how often a store of another class is looked at, which asks nobody.
+const lookAgain = time.Minute
+
+// elsewhere counts a store of another class that no running operator serves. Nothing is written to it, since an
+// operator that keeps its Leases elsewhere may serve it. Of several operators that could count it the first does.
+func (r *Reconciler) elsewhere(s store.Object) reconcile.Result {
+	key := client.ObjectKeyFromObject(s)
+	missing, wait := r.opts.Board.MissingClass(&r.anyStore, s.StoreSpec().Controller, key.Namespace, time.Time{})
+	self, all := r.opts.Board.Self(), r.opts.Board.Serving(&r.anyStore, key.Namespace)
+	if missing && len(all) > 0 && all[0].Class == self.Class && slices.Equal(all[0].Namespaces, self.Namespaces) {
+		r.ledger.Set(key, tally.Standing{Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonProviderNotRunning})
+	} else {
+		r.ledger.Forget(key)
+	}
+	return reconcile.Result{RequeueAfter: max(wait, lookAgain)}
 }
 
 // checkSpec checks what every store Kind has in common, and returns the time to the next validation.
@@ -218,9 +242,9 @@ func (r *Reconciler) remember(key types.NamespacedName, uid types.UID) *validate
 func (r *Reconciler) forget(key types.NamespacedName) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.ledger.Forget(key)
 	if v := r.known[key]; v != nil {
 		r.pool.Drop(v.uid)
 		delete(r.known, key)
-		r.ledger.Forget(key)
 	}
 }

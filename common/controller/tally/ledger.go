@@ -18,6 +18,8 @@ type Ledger struct {
 	stores bool
 	now    func() time.Time
 	counts func() bool
+	// deletions are those of its Kind; nil if they are not followed.
+	deletions *deletions
 
 	mu sync.Mutex
 	m  map[types.NamespacedName]Standing
@@ -43,8 +45,13 @@ func New(mgr manager.Manager, kind string, opts ...Option) (*Ledger, error) {
 	}
 	return l, mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
 		every.add(l)
+		defer every.remove(l)
+		if l.deletions != nil {
+			if err := l.deletions.follow(ctx, mgr.GetCache()); err != nil {
+				return err
+			}
+		}
 		<-ctx.Done()
-		every.remove(l)
 		return nil
 	}))
 }
@@ -112,11 +119,13 @@ var (
 		"How long the object that is out of step longest has been so: it is not Ready, was never synced, or its refresh is overdue.", []string{"kind"}, nil)
 	oldestSync = prometheus.NewDesc("directsecrets_oldest_sync_age_seconds",
 		"Age of the last good sync of that object, among those refreshed on an interval, for which it is longest ago.", []string{"kind"}, nil)
+	deletionPending = prometheus.NewDesc("directsecrets_deletion_pending_seconds",
+		"How long ago that deletion was asked for that has waited longest for the object to be gone, among all objects that this process watches.", []string{"kind"}, nil)
 )
 
 // Describe implements prometheus.Collector.
 func (c *ledgers) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{objects, stores, outOfStep, oldestSync} {
+	for _, d := range []*prometheus.Desc{objects, stores, outOfStep, oldestSync, deletionPending} {
 		to <- d
 	}
 }
@@ -127,52 +136,60 @@ type group struct {
 	status       metav1.ConditionStatus
 }
 
+// totals are what Ledgers say together: numbers of objects, and the longest times of each kind.
+type totals struct {
+	number                     map[group]int
+	outOfStep, age, inDeletion map[string]time.Duration
+}
+
 // Collect implements prometheus.Collector. Several Ledgers of a Kind count as one: an object of a module that
 // does not run is in that of who speaks for it.
 func (c *ledgers) Collect(to chan<- prometheus.Metric) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	number, longest, oldest := map[group]int{}, map[string]time.Duration{}, map[string]time.Duration{}
+	all := totals{map[group]int{}, map[string]time.Duration{}, map[string]time.Duration{}, map[string]time.Duration{}}
 	for l := range c.all {
-		l.sum(number, longest, oldest)
+		l.sum(&all)
 	}
 	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
 		to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
 	}
-	for g, n := range number {
+	for g, n := range all.number {
 		gauge(g.of, float64(n), g.kind, string(g.status), g.reason)
 	}
-	for kind, d := range longest {
-		gauge(outOfStep, d.Seconds(), kind)
-	}
-	for kind, d := range oldest {
-		gauge(oldestSync, d.Seconds(), kind)
+	for of, longest := range map[*prometheus.Desc]map[string]time.Duration{outOfStep: all.outOfStep, oldestSync: all.age, deletionPending: all.inDeletion} {
+		for kind, d := range longest {
+			gauge(of, d.Seconds(), kind)
+		}
 	}
 }
 
-func (l *Ledger) sum(number map[group]int, longest, oldest map[string]time.Duration) {
+func (l *Ledger) sum(all *totals) {
 	if !l.counts() {
 		return
 	}
 	now := l.now()
+	if l.deletions != nil {
+		all.inDeletion[l.kind] = max(all.inDeletion[l.kind], l.deletions.longest(now))
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.stores {
 		for _, s := range l.m {
-			number[group{stores, l.kind, s.Reason, s.Status}]++
+			all.number[group{stores, l.kind, s.Reason, s.Status}]++
 		}
 		return
 	}
 	worst, age, aged := time.Duration(0), time.Duration(0), false // It is 0 where no object is out of step.
 	for _, s := range l.m {
-		number[group{objects, l.kind, s.Reason, s.Status}]++
+		all.number[group{objects, l.kind, s.Reason, s.Status}]++
 		worst = max(worst, s.outOfStep(now))
 		if s.Interval > 0 {
 			age, aged = max(age, now.Sub(s.Good)), true
 		}
 	}
-	longest[l.kind] = max(longest[l.kind], worst)
+	all.outOfStep[l.kind] = max(all.outOfStep[l.kind], worst)
 	if aged {
-		oldest[l.kind] = max(oldest[l.kind], age)
+		all.age[l.kind] = max(all.age[l.kind], age)
 	}
 }

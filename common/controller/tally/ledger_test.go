@@ -19,6 +19,13 @@ func ledger(kind string, stores map[string]Standing) *Ledger {
 	return l
 }
 
+// following has a Ledger follow deletions, of which one was asked for some time after the start; 0 is none.
+func following(l *Ledger, deleted time.Duration) *Ledger {
+	l.deletions = &deletions{}
+	l.deletions.see(pushSecret("deleted", deleted))
+	return l
+}
+
 func TestCollect(t *testing.T) {
 	synced := Standing{Status: "True", Reason: "SecretSynced"}
 	broken := Standing{Status: "False", Reason: "StoreNotReady", Wrong: start}
@@ -27,6 +34,8 @@ func TestCollect(t *testing.T) {
 	}
 	stores := ledger("FakeStore", map[string]Standing{"a": {Status: "True", Reason: "Valid"}, "b": {Status: "False", Reason: "AuthFailed", Wrong: start}})
 	stores.stores = true
+	deleted := ledger("FakeStore", map[string]Standing{"a": {Status: "True", Reason: "Valid"}})
+	deleted.stores = true
 	others := ledger("ExternalSecret", map[string]Standing{"a": broken})
 	others.counts = func() bool { return false }
 	changed := ledger("ExternalSecret", map[string]Standing{"a": broken, "b": broken, "c": broken})
@@ -77,6 +86,17 @@ func TestCollect(t *testing.T) {
 			`directsecrets_objects{ExternalSecret,StoreNotReady,False} 1`,
 			`directsecrets_out_of_step_seconds{ExternalSecret} 3600`,
 		}},
+		"Deletion": {
+			"What is being deleted is told beside the rest, of stores as well, and once for each Kind.",
+			[]*Ledger{following(ledger("PushSecret", map[string]Standing{"a": synced}), 20*time.Minute), following(ledger("PushSecret", nil), 0), following(deleted, 0)},
+			[]string{
+				`directsecrets_deletion_pending_seconds{FakeStore} 0`,
+				`directsecrets_deletion_pending_seconds{PushSecret} 2400`,
+				`directsecrets_objects{PushSecret,SecretSynced,True} 1`,
+				`directsecrets_out_of_step_seconds{PushSecret} 0`,
+				`directsecrets_stores{FakeStore,Valid,True} 1`,
+			},
+		},
 		"Cleared": {"Nor does what was dropped with all others.", []*Ledger{cleared}, []string{`directsecrets_out_of_step_seconds{ExternalSecret} 0`}},
 	}
 	for name, tc := range cases {

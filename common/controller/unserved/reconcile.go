@@ -34,6 +34,8 @@ type reconciler struct {
 	duties  *presence.Duties
 	waiting waiting
 	pace    flowcontrol.RateLimiter
+	// elected is closed once this replica leads.
+	elected <-chan struct{}
 }
 
 // judge says whether nobody serves an object, or when to ask again; 0 if somebody does, or nobody need.
@@ -93,10 +95,10 @@ func (r *reconciler) say(ctx context.Context, live client.Object, message string
 	next := conclude(s, live.GetGeneration(), message)
 	switch {
 	case s.inStep && rest > 0:
-		r.waiting.say(key, live.GetResourceVersion(), s.due)
+		r.waiting.idle(key, live.GetResourceVersion(), s.due)
 		return reconcile.Result{RequeueAfter: rest}, nil
 	case s.suspended, s.inStep && s.due.IsZero():
-		r.waiting.say(key, live.GetResourceVersion(), time.Time{})
+		r.waiting.idle(key, live.GetResourceVersion(), time.Time{})
 		return reconcile.Result{}, nil
 	}
 	r.waiting.count(key, tally.Of(next, live.GetCreationTimestamp().Time))

@@ -13,11 +13,16 @@ import (
 
 // waiting remembers the objects that nobody serves, and only those.
 type waiting struct {
-	// ledger has those of them that are not in step.
-	ledger *tally.Ledger
+	// ledger has those of them that somebody waits for: they are neither in step nor suspended.
+	ledger ledger
 
 	mu sync.Mutex
 	m  map[types.NamespacedName]*wait
+}
+
+type ledger interface {
+	Set(key types.NamespacedName, s tally.Standing)
+	Forget(key types.NamespacedName)
 }
 
 type wait struct {
@@ -69,6 +74,12 @@ func (w *waiting) say(key types.NamespacedName, version string, until time.Time)
 	if s := w.m[key]; s != nil {
 		s.said, s.until = version, until
 	}
+}
+
+// idle is say for an object that nobody waits for, whatever was so before.
+func (w *waiting) idle(key types.NamespacedName, version string, until time.Time) {
+	w.ledger.Forget(key)
+	w.say(key, version, until)
 }
 
 // said reports whether nothing is left to say of an object, and for how long; 0 for ever.

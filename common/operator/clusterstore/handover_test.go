@@ -142,8 +142,11 @@ func (s *shift) unheld(f func()) {
 			return err.Error()
 		}
 		for _, family := range families {
-			if family.GetName() == "directsecrets_shared_duties" && family.GetMetric()[0].GetGauge().GetValue() != 0 {
-				return "a module still holds the duties"
+			for _, m := range family.GetMetric() {
+				of := client.ObjectKeyFromObject(lease).String()
+				if family.GetName() == "directsecrets_shared_duties" && m.GetLabel()[0].GetValue() == of && m.GetGauge().GetValue() != 0 {
+					return "a module still holds the duties"
+				}
 			}
 		}
 		return ""

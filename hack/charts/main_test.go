@@ -1,0 +1,94 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
+)
+
+// tree returns a tree with one module, provider-acme, which has no chart yet. The charts have the version 0.3.1.
+func tree(t *testing.T) string {
+	t.Helper()
+	root, here := t.TempDir(), filepath.Join("..", "..")
+	for from, to := range map[string]string{
+		"common/apis/crds": "common/apis/crds", "generator-password/apis/crds": "provider-acme/apis/crds",
+	} {
+		if err := os.CopyFS(filepath.Join(root, to), os.DirFS(filepath.Join(here, from))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rights := strings.ReplaceAll(read(t, here, "generator-password/config/rbac.yaml"), "generator-password", "provider-acme")
+	for name, content := range map[string]string{
+		"provider-acme/go.mod":             "module example.com/provider-acme\n",
+		"provider-acme/config/rbac.yaml":   rights,
+		"charts/library/Chart.yaml":        "apiVersion: v2\nname: library\nversion: 0.3.1\n",
+		"charts/direct-secrets/Chart.yaml": "apiVersion: v2\nname: direct-secrets\nversion: 0.3.1\n",
+	} {
+		if err := write(filepath.Join(root, name), []byte(content)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return root
+}
+
+func read(t *testing.T, root, name string) string {
+	t.Helper()
+	raw, err := os.ReadFile(filepath.Join(root, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(raw)
+}
+
+// TestNewModule goes the way of somebody who adds a module: all is made but the dependency of the umbrella chart.
+func TestNewModule(t *testing.T) {
+	const umbrella, chart = "charts/direct-secrets/Chart.yaml", "charts/provider-acme/Chart.yaml"
+	root := tree(t)
+	err := run(root)
+	if want := umbrella + " has no dependency provider-acme with condition: provider-acme.enabled"; err == nil || !strings.Contains(err.Error(), want) {
+		t.Fatalf("without a dependency the error is %v, want one that says %q", err, want)
+	}
+	meta := read(t, root, umbrella) + "dependencies:\n  - name: provider-acme\n    version: 0.3.1\n    condition: provider-acme.enabled\n"
+	if err := os.WriteFile(filepath.Join(root, umbrella), []byte(meta), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := run(root); err != nil {
+		t.Fatal(err)
+	}
+	var made struct {
+		Name, Version, AppVersion string
+		Dependencies              []struct{ Name, Version string }
+	}
+	want := made
+	want.Name, want.Version, want.AppVersion = "provider-acme", "0.3.1", "0.3.1"
+	want.Dependencies = []struct{ Name, Version string }{{"library", "0.3.1"}}
+	if err := yaml.Unmarshal([]byte(read(t, root, chart)), &made); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, made); diff != "" {
+		t.Errorf("a new chart has the version of the others: -want, +got:\n%s", diff)
+	}
+	if got := read(t, root, "charts/direct-secrets/files/modules.yaml"); !strings.HasSuffix(got, "\nprovider-acme: generator.direct-secrets.io\n") {
+		t.Errorf("modules.yaml does not tell the group of the module:\n%s", got)
+	}
+	for _, file := range []string{"charts/direct-secrets/values.yaml", "charts/direct-secrets/values.schema.json", "charts/direct-secrets/README.md"} {
+		if !strings.Contains(read(t, root, file), "provider-acme") {
+			t.Errorf("%s does not know the module", file)
+		}
+	}
+
+	edited := read(t, root, chart) + "icon: https://example.com/icon.png\n"
+	if err := os.WriteFile(filepath.Join(root, chart), []byte(edited), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := run(root); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(edited, read(t, root, chart)); diff != "" {
+		t.Errorf("what somebody has edited stays: -want, +got:\n%s", diff)
+	}
+}

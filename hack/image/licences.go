@@ -1,0 +1,145 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"regexp"
+	"strings"
+)
+
+const (
+	// licencesPath is where an image has the licences: that of the project, and those of each component of the
+	// bill of materials in a folder that is named after it.
+	licencesPath = "licenses"
+	// ownModules is how the names of the project's modules begin, whose licence is that of the project.
+	ownModules = "github.com/direct-secrets/direct-secrets/"
+)
+
+// licenceName matches files with terms of use, and with notices that go with them.
+var licenceName = regexp.MustCompile(`(?i)^(un)?(licen[cs]es?|copying|copyright|notice|patents)([-._].*)?$`)
+
+// A goPackage is what `go list` tells of a package. Root is GOROOT if it is of the standard library.
+type goPackage struct {
+	Dir, Root string
+	Standard  bool
+	Module    struct {
+		Path, Dir string
+		Replace   *struct{ Path, Version string }
+	}
+}
+
+// component returns what the bill of materials calls the origin of the package, and the folder of that.
+func (p goPackage) component() (name, folder string) {
+	switch m := p.Module; {
+	case p.Standard:
+		return "stdlib", p.Root
+	case m.Replace != nil && m.Replace.Version != "":
+		return m.Replace.Path, m.Dir
+	default:
+		return m.Path, m.Dir
+	}
+}
+
+// licences returns the licences of the packages that `go list` lists with these arguments in a folder. They stand
+// beside the code or above it: some modules have copies of others' code, which keep the terms of those.
+func licences(folder string, env []string, args ...string) ([]file, error) {
+	packages, err := listPackages(folder, env, args)
+	if err != nil {
+		return nil, err
+	}
+	var out []file
+	has, seen := map[string]bool{}, map[string]bool{}
+	for _, p := range packages {
+		name, top := p.component()
+		if strings.HasPrefix(name, ownModules) {
+			continue
+		}
+		if !has[name] {
+			has[name] = false // Until a file is found.
+		}
+		for dir := p.Dir; !seen[dir]; dir = filepath.Dir(dir) {
+			seen[dir] = true
+			files, err := licencesIn(dir)
+			if err != nil {
+				return nil, err
+			}
+			for _, f := range files {
+				f.name = path.Join(licencesPath, name, filepath.ToSlash(strings.TrimPrefix(dir, top)), f.name)
+				out, has[name] = append(out, f), true
+			}
+			if dir == top {
+				break
+			}
+		}
+	}
+	for name, ok := range has {
+		if !ok {
+			return nil, fmt.Errorf("%s has no file with its licence", name)
+		}
+	}
+	return out, nil
+}
+
+// commonLicences returns those that every image has: of the project, whose folder is given, and of the CA roots.
+func commonLicences(tree string) ([]file, error) {
+	own, err := os.ReadFile(filepath.Join(tree, "LICENSE"))
+	if err != nil {
+		return nil, err
+	}
+	roots, err := licences(tree, []string{"GOFLAGS=", "GOWORK=off"}, rootsModule+"/bundle")
+	return append(roots, file{name: licencesPath + "/LICENSE", mode: 0o644, data: own}), err
+}
+
+func listPackages(folder string, env, args []string) ([]goPackage, error) {
+	list := exec.Command("go", append([]string{"list", "-C", folder, "-json=Dir,Root,Standard,Module"}, args...)...)
+	list.Env = append(os.Environ(), env...)
+	var stderr bytes.Buffer
+	list.Stderr = &stderr
+	raw, err := list.Output()
+	if err != nil {
+		return nil, fmt.Errorf("cannot list the packages of %s: %w\n%s", folder, err, &stderr)
+	}
+	var out []goPackage
+	for d := json.NewDecoder(bytes.NewReader(raw)); ; {
+		var p goPackage
+		err := d.Decode(&p)
+		if errors.Is(err, io.EOF) {
+			return out, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, p)
+	}
+}
+
+// licencesIn returns the licences in a folder.
+func licencesIn(folder string) ([]file, error) {
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		return nil, err
+	}
+	var out []file
+	for _, e := range entries {
+		if !e.Type().IsRegular() || !licenceName.MatchString(e.Name()) || filepath.Ext(e.Name()) == ".go" {
+			continue
+		}
+		data, err := os.ReadFile(filepath.Join(folder, e.Name()))
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, file{name: e.Name(), mode: 0o644, data: data})
+	}
+	return out, nil
+}
+
+// byName puts files in order.
+func byName(a, b file) int { return cmp.Compare(a.name, b.name) }
