@@ -1,10 +1,19 @@
 package externalsecret
 
 import (
+	"context"
+	"maps"
+	"slices"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 )
 
 func TestChanges(t *testing.T) {
@@ -24,6 +33,7 @@ func TestChanges(t *testing.T) {
 		"Again":     {"Who changes it once more has waited since the first time.", func(o *objects) { o.changed(key, 1, first); o.changed(key, 2, second) }, 2, first},
 		"Taken":     {"It counts once.", func(o *objects) { o.changed(key, 1, first); o.taken(key, 1) }, 1, time.Time{}},
 		"Other":     {"It is of one object.", func(o *objects) { o.changed(other, 1, first) }, 1, time.Time{}},
+		"Unchanged": {"Also where nobody looks at it any more.", func(o *objects) { o.changed(key, 1, first); o.unchanged(key) }, 1, time.Time{}},
 		"Forgotten": {"It goes with its object.", func(o *objects) { o.changed(key, 1, first); o.forget(key) }, 1, time.Time{}},
 	}
 	for name, tc := range cases {
@@ -32,6 +42,70 @@ func TestChanges(t *testing.T) {
 			tc.do(o)
 			if got := o.taken(key, tc.at); !got.Equal(tc.want) {
 				t.Errorf("\n%s\ntaken(): %s, want %s", tc.reason, got, tc.want)
+			}
+		})
+	}
+}
+
+// TestChangesOfReplicas tells a loop of objects that no worker of this replica looks at, as on one that waits, or on
+// one whose workers are busy. What is kept is what nobody has looked at.
+func TestChangesOfReplicas(t *testing.T) {
+	object := func(generation, observed int64, label string) *v1alpha1.ExternalSecret {
+		return &v1alpha1.ExternalSecret{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "a", UID: "u", Generation: generation, Labels: map[string]string{"label": label}},
+			Spec:       v1alpha1.ExternalSecretSpec{StoreRef: &v1alpha1.StoreRef{Kind: "FakeStore", Name: "s"}},
+			Status:     v1alpha1.ExternalSecretStatus{ObservedGeneration: observed},
+		}
+	}
+	cases := map[string]struct {
+		reason string
+		leads  bool
+		// versions of one object, of which the first is new.
+		versions []*v1alpha1.ExternalSecret
+		gone     bool
+		want     []int64
+	}{
+		"New":           {"A new object waits, whoever comes to lead.", false, []*v1alpha1.ExternalSecret{object(1, 0, "")}, false, []int64{1}},
+		"Synced":        {"Another replica has seen to it: who waits for years keeps none of them.", false, []*v1alpha1.ExternalSecret{object(1, 0, ""), object(1, 1, "")}, false, nil},
+		"SyncedBefore":  {"What it has seen to is not the change that came after.", false, []*v1alpha1.ExternalSecret{object(1, 0, ""), object(2, 0, ""), object(2, 1, "")}, false, []int64{1}},
+		"Changed":       {"A change of an object that was in step waits.", false, []*v1alpha1.ExternalSecret{object(1, 0, ""), object(1, 1, ""), object(2, 1, "")}, false, []int64{2}},
+		"Labelled":      {"So does one that is not of the spec.", false, []*v1alpha1.ExternalSecret{object(1, 0, ""), object(1, 1, ""), object(1, 1, "new")}, false, []int64{1}},
+		"Gone":          {"What is gone waits for nobody.", false, []*v1alpha1.ExternalSecret{object(1, 0, "")}, true, nil},
+		"Leading":       {"Who leads takes a change when it has reached the Secret, which a status from before does not tell.", true, []*v1alpha1.ExternalSecret{object(1, 0, ""), object(1, 1, "")}, false, []int64{1}},
+		"LeadingIsGone": {"What is gone waits for nobody there, either.", true, []*v1alpha1.ExternalSecret{object(1, 0, "")}, true, nil},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			routes, err := newRoutes(nil, scheme(t), fakeKinds(), fakeGroup)
+			if err != nil {
+				t.Fatal(err)
+			}
+			elected := make(chan struct{})
+			if tc.leads {
+				close(elected)
+			}
+			r := &Reconciler{
+				routes: routes, objects: newObjects(), elected: elected, opts: Options{Now: time.Now},
+				enqueueAfter: func(types.NamespacedName, int, time.Duration) {},
+			}
+			h, ok := r.objectEvents().(handler.Funcs)
+			if !ok {
+				t.Fatal("the handler is not one of functions")
+			}
+			h.CreateFunc(context.Background(), event.CreateEvent{Object: tc.versions[0]}, nil)
+			for i, is := range tc.versions[1:] {
+				h.UpdateFunc(context.Background(), event.UpdateEvent{ObjectOld: tc.versions[i], ObjectNew: is}, nil)
+			}
+			if tc.gone {
+				h.DeleteFunc(context.Background(), event.DeleteEvent{Object: tc.versions[len(tc.versions)-1]}, nil)
+			}
+			var got []int64
+			for c := range maps.Values(r.objects.changes) {
+				got = append(got, c.generation)
+			}
+			slices.Sort(got)
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("\n%s\nchanges: -want, +got:\n%s", tc.reason, diff)
 			}
 		})
 	}

@@ -101,6 +101,7 @@ func Setup(mgr manager.Manager, live client.Client, pool *connection.Pool, watch
 		opts:    o,
 		objects: newObjects(),
 		ledger:  ledger,
+		elected: mgr.Elected(),
 		backoff: ratelimiter.NewController(),
 		started: o.Now(),
 	}
@@ -220,6 +221,7 @@ func (r *Reconciler) objectEvents() handler.EventHandler {
 			}
 		},
 		DeleteFunc: func(_ context.Context, e event.DeleteEvent, _ requests) {
+			r.objects.unchanged(client.ObjectKeyFromObject(e.Object))
 			r.enqueue(client.ObjectKeyFromObject(e.Object), queue.High)
 			r.enqueueAwaiting(e.Object.GetNamespace())
 		},
@@ -232,6 +234,9 @@ func (r *Reconciler) updated(was, es *v1alpha1.ExternalSecret) {
 	obj := r.objects.peek(key)
 	if obj != nil {
 		obj.sawStatus(es.ResourceVersion)
+	}
+	if !r.leads() && es.Status.ObservedGeneration == es.Generation {
+		r.objects.unchanged(key) // The replica that does has seen to it.
 	}
 	other := was.Generation != es.Generation || was.UID != es.UID
 	if other {

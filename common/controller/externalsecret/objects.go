@@ -186,6 +186,14 @@ func (o *objects) taken(key types.NamespacedName, generation int64) time.Time {
 	return c.at
 }
 
+// unchanged drops the change of an object that is gone, or that another replica has seen to: no worker of this one may
+// ever look at it.
+func (o *objects) unchanged(key types.NamespacedName) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.drop(key)
+}
+
 // drop forgets a change. A map keeps the room that it once needed, so an empty one goes. The mutex must be held.
 func (o *objects) drop(key types.NamespacedName) {
 	if delete(o.changes, key); len(o.changes) == 0 {

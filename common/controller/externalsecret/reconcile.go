@@ -55,11 +55,23 @@ type Reconciler struct {
 
 	objects *objects
 	ledger  *tally.Ledger
+	// elected is closed once this replica leads.
+	elected <-chan struct{}
 	rules   routing.Rulebook
 	backoff workqueue.TypedRateLimiter[reconcile.Request]
 	// enqueueAfter adds an object with a priority to the queue.
 	enqueueAfter func(key types.NamespacedName, priority int, after time.Duration)
 	started      time.Time
+}
+
+// leads reports whether this replica is the one that works.
+func (r *Reconciler) leads() bool {
+	select {
+	case <-r.elected:
+		return true
+	default:
+		return false
+	}
 }
 
 func (r *Reconciler) enqueue(key types.NamespacedName, priority int) {

@@ -41,7 +41,7 @@ func Setup(mgr manager.Manager, live client.Client, board *presence.Board, dutie
 		r := &reconciler{
 			client: live, cache: mgr.GetCache(), events: mgr.GetEventRecorder("direct-secrets"), kind: k,
 			board: board, duties: duties, waiting: waiting{ledger: ledger},
-			pace: flowcontrol.NewTokenBucketRateLimiter(liveReads, liveBurst), elected: mgr.Elected(),
+			pace: flowcontrol.NewTokenBucketRateLimiter(liveReads, liveBurst),
 		}
 		c, err := controller.New("unserved-"+k.name, mgr, controller.Options{
 			Reconciler: r, MaxConcurrentReconciles: 2, RateLimiter: ratelimiter.NewController(),
@@ -94,14 +94,8 @@ func (r *reconciler) changed(o client.Object, q requests) {
 	}
 }
 
-// everyObject looks at all objects, since modules have come or gone, or this one has come to speak for them. A
-// replica that does not lead hears of none that goes, so it notes none.
+// everyObject looks at all objects, since modules have come or gone, or this one has come to speak for them.
 func (r *reconciler) everyObject(ctx context.Context, _ event.GenericEvent, q requests) {
-	select {
-	case <-r.elected:
-	default:
-		return
-	}
 	list := r.kind.list()
 	if err := r.cache.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
 		return // Only a cache that is shutting down fails.

@@ -34,8 +34,6 @@ type reconciler struct {
 	duties  *presence.Duties
 	waiting waiting
 	pace    flowcontrol.RateLimiter
-	// elected is closed once this replica leads.
-	elected <-chan struct{}
 }
 
 // judge says whether nobody serves an object, or when to ask again; 0 if somebody does, or nobody need.

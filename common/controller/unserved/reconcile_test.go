@@ -10,13 +10,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/controller/tally"
-	"github.com/direct-secrets/direct-secrets/common/presence"
 )
 
 // book is a ledger that shows which reasons it holds.
@@ -130,31 +127,5 @@ func TestSay(t *testing.T) {
 				t.Errorf("\n%s\nsay(): -want, +got:\n%s", tc.reason, diff)
 			}
 		})
-	}
-}
-
-// counting is a cache that notes whether anybody looks at all objects.
-type counting struct {
-	cache.Cache
-	lists int
-}
-
-func (c *counting) List(context.Context, client.ObjectList, ...client.ListOption) error {
-	c.lists++
-	return nil
-}
-
-// TestEveryObject has modules come and go while a replica waits, and while it leads.
-func TestEveryObject(t *testing.T) {
-	elected, c := make(chan struct{}), &counting{}
-	r := &reconciler{kind: externalSecrets(), cache: c, board: &presence.Board{}, elected: elected}
-	r.everyObject(t.Context(), event.GenericEvent{}, nil)
-	if c.lists > 0 {
-		t.Error("a replica that waits looks at all objects, though it will not hear that one is gone")
-	}
-	close(elected)
-	r.everyObject(t.Context(), event.GenericEvent{}, nil)
-	if c.lists != 1 {
-		t.Errorf("who leads has listed the objects %d times, want once", c.lists)
 	}
 }
