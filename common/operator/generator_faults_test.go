@@ -93,6 +93,19 @@ func TestInUse(t *testing.T) {
 			g.delete(g.get("db"))
 			g.delete(g.secret("other"))
 		}, false},
+		"PartDeletedThenRenamed": {"Nor is it revoked with what that object made for itself.", []spec{orphan}, func(g *genEnv, user string) {
+			g.delete(g.get("db"))
+			for _, p := range g.parts() { // As the garbage collector does where it is first.
+				g.delete(&p)
+			}
+			g.create(g.generated("db", orphan, func(es *v1alpha1.ExternalSecret) { es.Spec.Target.Name = "other" }))
+			g.wantUser("other", "the object makes its own", func(u string) bool { return u != "" && u != user })
+			g.delete(g.get("db"))
+			g.delete(g.secret("other"))
+			for _, p := range g.parts() {
+				g.delete(&p)
+			}
+		}, false},
 		"PartDeletedThenObject": {"A part that was deleted by hand leaves its credential to the next one, or to nobody.", []spec{orphan}, func(g *genEnv, user string) {
 			open := g.gate.close(func(r *http.Request) bool { return r.Method == http.MethodPost && writesOf(true)(r) })
 			p := g.parts()[0]

@@ -57,7 +57,8 @@ func load(name string) (group, any, error) {
 		return nil, nil, errors.Wrapf(err, "cannot use %s", name)
 	}
 	var all map[string]any
-	return g, all["$defs"], errors.Wrapf(schema.Decode(&all), "cannot read %s", name)
+	err = schema.Decode(&all) // Go leaves open whether an operand is read before a call beside it.
+	return g, all["$defs"], errors.Wrapf(err, "cannot read %s", name)
 }
 
 // field returns what a mapping has of that name, or nil.

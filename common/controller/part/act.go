@@ -55,7 +55,7 @@ func (p *pass) act(ctx context.Context) error {
 	case live.DeletionTimestamp != nil && rec.UID != p.user.GetUID():
 		// It is that of an object before this one. If a Secret holds its values still, that may be the one that
 		// this object is about to write, and so it cannot wait for its end.
-		used, err := p.inUse(ctx, rec)
+		used, err := p.inUse(ctx, rec.Name, append(holders(rec.UID, rec.Retired, p.now), rec.UID)...)
 		if err != nil {
 			return err
 		}

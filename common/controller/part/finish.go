@@ -1,6 +1,7 @@
 package part
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -55,7 +56,7 @@ func (p *pass) orphaned(ctx context.Context, m *metav1.PartialObjectMetadata) er
 	}
 	if len(carried) > 0 {
 		p.soon()
-		used, err := p.inUse(ctx, part.Record{Name: p.req.Name, UID: p.obj.uid})
+		used, err := p.inUse(ctx, p.req.Name, holders(p.obj.uid, carried, p.now)...)
 		if err != nil {
 			return err
 		}
@@ -98,11 +99,9 @@ func (p *pass) finish(ctx context.Context, live *corev1.Secret, rec part.Record)
 	for id := range maps.Clone(rec.Entries) {
 		rec.Retire(id)
 	}
-	if slices.ContainsFunc(rec.Retired, func(c part.Retired) bool { return !expired(c.Expires, p.now) }) {
-		if used, err := p.inUse(ctx, rec); err != nil || used {
-			p.again(holdInterval) // The end of that Secret brings it back.
-			return err
-		}
+	if used, err := p.inUse(ctx, rec.Name, holders(rec.UID, rec.Retired, p.now)...); err != nil || used {
+		p.again(holdInterval) // The end of that Secret brings it back.
+		return err
 	}
 	left := 0
 	for _, c := range rec.Retired {
@@ -126,17 +125,33 @@ func (p *pass) finish(ctx context.Context, live *corev1.Secret, rec part.Record)
 // A Secret that holds the values may carry no label any more, so all of the namespace are listed, as metadata.
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=list
 
-// inUse reports whether a Secret lives that was made for the object of a part: it may hold what would be revoked.
-func (p *pass) inUse(ctx context.Context, rec part.Record) (bool, error) {
+// inUse reports whether a Secret lives that was made for one of the objects of a name: it may hold what would be
+// revoked.
+func (p *pass) inUse(ctx context.Context, name string, of ...types.UID) (bool, error) {
+	if len(of) == 0 {
+		return false, nil
+	}
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("SecretList"))
 	if err := p.client.List(ctx, list, client.InNamespace(p.req.Namespace)); err != nil {
 		return false, errors.Wrap(err, "cannot list Secrets")
 	}
 	return slices.ContainsFunc(list.Items, func(s metav1.PartialObjectMetadata) bool {
-		mark, ok := target.Marks(s.Annotations)[rec.Name]
-		return ok && mark.UID == rec.UID && s.DeletionTimestamp == nil
+		mark, ok := target.Marks(s.Annotations)[name]
+		return ok && slices.Contains(of, mark.UID) && s.DeletionTimestamp == nil
 	}), nil
+}
+
+// holders returns the objects for which credentials were made that have not expired: uid, but for those that an object
+// of the name before it has left.
+func holders(uid types.UID, of []part.Retired, now time.Time) []types.UID {
+	var all []types.UID
+	for _, c := range of {
+		if holder := cmp.Or(c.UID, uid); !expired(c.Expires, now) && !slices.Contains(all, holder) {
+			all = append(all, holder)
+		}
+	}
+	return all
 }
 
 // Where namespaces cannot be read, the answer to a dry run says whether this one ends.

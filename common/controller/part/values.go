@@ -173,7 +173,7 @@ func (p *pass) revoke(ctx context.Context, t todo, d *draft) {
 			continue
 		}
 		if c.UID != "" && !expired(c.Expires, p.now) {
-			if used, err := p.inUse(ctx, part.Record{Name: p.req.Name, UID: c.UID}); err != nil || used {
+			if used, err := p.inUse(ctx, p.req.Name, c.UID); err != nil || used {
 				p.again(holdInterval)
 				continue
 			}
