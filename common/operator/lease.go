@@ -2,6 +2,7 @@ package operator
 
 import (
 	"cmp"
+	"context"
 	"os"
 	"strings"
 	"time"
@@ -18,15 +19,28 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/presence"
 )
 
-// Timing of the Lease by which one replica leads; see k8s.io/client-go/tools/leaderelection. The duration counts from
-// when a replica that waits has seen the last renewal, and it looks every 1 to 2.2 retry periods. So after a crash
-// another leads within leaseDuration + 4.4 × retryPeriod, and objects that changed meanwhile are in step within the
-// fifteen seconds that the guides promise. A leader that cannot renew ends three seconds before anybody may take over.
+// Timing of the Lease by which one replica leads; see k8s.io/client-go/tools/leaderelection. A replica that waits looks
+// every 1 to 2.2 retry periods, so it sees the last renewal late, and then that the Lease has run out. It allows for
+// both, so that after a crash another leads, and what changed meanwhile is in step, before leaseDuration is over. A
+// leader that cannot renew ends three seconds before anybody may take over.
 const (
-	leaseDuration = 9 * time.Second
+	leaseDuration = 15 * time.Second
+	lateness      = 6 * time.Second
 	renewDeadline = 6 * time.Second
 	retryPeriod   = time.Second
 )
+
+// An early lock is that of a replica which takes over before the Lease of another has run out by its own count.
+type early struct{ resourcelock.Interface }
+
+// Get returns what the Lease says.
+func (e early) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
+	r, raw, err := e.Interface.Get(ctx)
+	if err == nil && r.HolderIdentity != e.Identity() {
+		r.LeaseDurationSeconds -= int(lateness.Seconds())
+	}
+	return r, raw, err
+}
 
 // namespaceFile holds the namespace of a pod; see
 // https://kubernetes.io/docs/tasks/run-application/access-api-from-pod/.
@@ -47,7 +61,7 @@ func (o *Operator) lock(cfg *rest.Config) (resourcelock.Interface, error) {
 		return nil, errors.Wrap(err, "cannot name this replica")
 	}
 	lock, err := presence.NewLock(cfg, types.NamespacedName{Namespace: namespace, Name: o.leaseName()}, host+"_"+uuid.NewString(), renewDeadline)
-	return lock, errors.Wrap(err, "cannot make the lease")
+	return early{lock}, errors.Wrap(err, "cannot make the lease")
 }
 
 // ownNamespace is that of the operator's Leases; empty where none is known.

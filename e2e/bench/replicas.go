@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// takeover is within how many seconds another replica leads after a crash; see common/operator/lease.go.
+	// takeover is the duration of the Lease by which one replica leads, in seconds; see common/operator/lease.go.
 	takeover = 15.0
 	// tail is how long the load goes on after a phase, so that an object which comes late in it is seen to wait.
 	tail = 5 * time.Second
