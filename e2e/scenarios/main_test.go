@@ -187,6 +187,17 @@ func eventually(t *testing.T, f func() string) {
 	controlplane.Eventually(t, f)
 }
 
+// wantReplica waits until a process may take the place of another.
+func wantReplica(t *testing.T, p *stack.Process) {
+	t.Helper()
+	eventually(t, func() string {
+		if !p.Ready() {
+			return "the module is not ready: " + p.Log()
+		}
+		return ""
+	})
+}
+
 // must fails the test on an error.
 func must(t *testing.T, err error) {
 	t.Helper()

@@ -579,12 +579,7 @@ func (m *monitoring) noLeader(alert string) {
 	must(m.T, shared.Admin.Create(m.Context(), lease))
 	p := m.run(stack.ProviderAWS, ns, "--leader-elect=true", "--leader-election-namespace="+operatorsOf(ns))
 	m.fires(alert)
-	eventually(m.T, func() string {
-		if !p.Ready() {
-			return "the replica that waits has not seen all that it watches"
-		}
-		return ""
-	})
+	wantReplica(m.T, p)
 	must(m.T, shared.Admin.Delete(m.Context(), lease))
 	wantValue(m.T, ns, plantedObject, plantedKey, plantedValue+"-2")
 	m.quiet()

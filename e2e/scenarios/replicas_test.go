@@ -26,12 +26,7 @@ func TestReplicas(t *testing.T) {
 		must(t, err)
 		t.Cleanup(func() { must(t, p.Stop()) })
 		running = append(running, p)
-		eventually(t, func() string {
-			if !p.Ready() {
-				return "a replica is not ready"
-			}
-			return ""
-		})
+		wantReplica(t, p)
 	}
 	leading := func() int {
 		var at int
@@ -126,10 +121,5 @@ func TestNotReady(t *testing.T) {
 		b.ResourceVersion, b.UID = "", ""
 		must(t, shared.Admin.Create(t.Context(), &b))
 	}
-	eventually(t, func() string {
-		if !p.Ready() {
-			return "the module is not ready: " + p.Log()
-		}
-		return ""
-	})
+	wantReplica(t, p)
 }

@@ -133,7 +133,7 @@ func (p *Process) signal(s syscall.Signal) error {
 		if p.asked {
 			return nil
 		}
-		return fmt.Errorf("%s had ended by itself: %w\n%s", p.cmd.Path, p.err, p.Log())
+		return fmt.Errorf("%s had ended by itself, %s:\n%s", p.cmd.Path, p.cmd.ProcessState, p.Log())
 	default:
 	}
 	p.asked = true
