@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/direct-secrets/direct-secrets/common/controlplane"
+	"github.com/direct-secrets/direct-secrets/e2e/helm"
 )
 
 // policies installs a release with admission policies and nothing else.
@@ -20,11 +21,11 @@ func policies(t *testing.T) {
 	t.Helper()
 	ownCluster(t)
 	newNamespace(t, "policies", nil)
-	_, err := helm(append([]string{"upgrade", "--install", "policies", umbrella, "--namespace", "policies"}, enable(modules,
+	_, err := hand.Upgrade(background, helm.Release{Name: "policies", Namespace: "policies", Chart: umbrella, Values: enable(modules,
 		`global.replicas=0`,
 		`admissionPolicies={"protectCRDs":{"enabled":true},"protectParts":{"enabled":true,"serviceAccounts":["other:module"]},`+
 			`"clusterKinds":{"enabled":true,"namespaceSelector":{"matchLabels":{"tier":"platform"},"matchExpressions":[`+
-			`{"key":"team","operator":"In","values":["a","b"]},{"key":"legacy","operator":"DoesNotExist"},{"key":"owner","operator":"Exists"},{"key":"stage","operator":"NotIn","values":["test"]}]}}}`)...)...)
+			`{"key":"team","operator":"In","values":["a","b"]},{"key":"legacy","operator":"DoesNotExist"},{"key":"owner","operator":"Exists"},{"key":"stage","operator":"NotIn","values":["test"]}]}}}`)})
 	must(t, err)
 }
 

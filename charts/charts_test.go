@@ -1,22 +1,17 @@
-// Package charts tests the charts with Helm itself, against a real API server.
+// Package charts tests the charts with Helm's own packages, against a real API server.
 package charts
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"flag"
-	"fmt"
 	"io"
 	"maps"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/go-logr/logr"
@@ -26,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/direct-secrets/direct-secrets/common/controlplane"
+	"github.com/direct-secrets/direct-secrets/e2e/helm"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -49,34 +45,25 @@ var modules = []string{"generator-password", "provider-aws", "provider-gcp", "pr
 var (
 	plane *controlplane.ControlPlane
 	admin client.Client
-	// home is where Helm keeps its files, with the kubeconfig of an administrator.
-	home string
+	hand  *helm.Client
 )
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	if os.Getenv("HELM") == "" {
-		fmt.Fprintln(os.Stderr, "HELM is not set: run the tests with make, or set it to what hack/helm.sh prints")
-		os.Exit(1)
-	}
-	controlplane.Main(tidy{m}, func(c *controlplane.ControlPlane) (err error) {
+	controlplane.Main(m, func(c *controlplane.ControlPlane) error {
 		log.SetLogger(logr.Discard())
-		if home, err = os.MkdirTemp("", "charts-"); err != nil {
-			return err
-		}
 		return use(c)
 	})
 }
 
 // use has the tests that follow work with a control plane.
-func use(c *controlplane.ControlPlane) error {
-	raw, err := c.AdminKubeconfig()
-	if err != nil {
+func use(c *controlplane.ControlPlane) (err error) {
+	plane = c
+	if admin, err = client.New(c.Config(), client.Options{}); err != nil {
 		return err
 	}
-	plane = c
-	admin, err = client.New(c.Config(), client.Options{})
-	return errors.Join(err, os.WriteFile(filepath.Join(home, "kubeconfig"), raw, 0o600))
+	hand, err = helm.New(c.Config())
+	return err
 }
 
 // ownCluster gives a test a control plane of its own, in which CRDs and policies may stay. The test must not be
@@ -90,66 +77,27 @@ func ownCluster(t *testing.T) {
 	must(t, use(c))
 }
 
-// tidy removes what Helm has kept after the tests.
-type tidy struct{ controlplane.Runner }
-
-func (r tidy) Run() int {
-	defer func() { _ = os.RemoveAll(home) }()
-	return r.Runner.Run()
-}
-
-// look looks at all files that Helm reads: Go repeats a test when files have changed that the test itself has
-// looked at.
-var look = sync.OnceValue(func() error {
-	var errs []error
-	for _, root := range []string{".", "../hack/charts.sh"} {
-		errs = append(errs, filepath.WalkDir(root, func(path string, _ os.DirEntry, err error) error {
-			if err == nil {
-				_, err = os.Stat(path)
-			}
-			return err
-		}))
-	}
-	return errors.Join(errs...)
-})
-
-// helm runs Helm in the folder of the charts and returns what it prints.
-func helm(args ...string) (string, error) {
-	if err := look(); err != nil {
-		return "", err
-	}
-	cmd := exec.Command(os.Getenv("HELM"), args...)
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "KUBECONFIG=" + filepath.Join(home, "kubeconfig")}
-	var out, failed bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &failed
-	if err := cmd.Run(); err != nil {
-		return out.String(), fmt.Errorf("helm %s: %w\n%s", strings.Join(args, " "), err, withoutLinks(failed.String()))
-	}
-	return out.String(), nil
-}
-
-// withoutLinks drops what Helm says of links.
-func withoutLinks(s string) string {
-	lines := slices.DeleteFunc(strings.SplitAfter(s, "\n"), func(l string) bool { return strings.Contains(l, "symbolic link") })
-	return strings.Join(lines, "")
-}
-
-// enable returns the arguments that enable modules, and set further values.
-func enable(modules []string, sets ...string) []string {
-	var out []string
+// enable returns the values that enable modules, with others set as `helm --set-json` does.
+func enable(modules []string, sets ...string) map[string]any {
+	values, all := map[string]any{}, slices.Clone(sets)
 	for _, m := range modules {
-		out = append(out, "--set", m+".enabled=true")
+		all = append(all, m+".enabled=true")
 	}
-	for _, s := range sets {
-		out = append(out, "--set-json", s)
+	if err := helm.Set(values, all...); err != nil {
+		panic(err) // A test has written it wrongly.
 	}
-	return out
+	return values
+}
+
+// template renders the umbrella chart.
+func template(release, namespace string, values map[string]any) (string, error) {
+	return hand.Template(helm.Release{Name: release, Namespace: namespace, Chart: umbrella, Values: values})
 }
 
 // render returns the objects of a chart.
-func render(t *testing.T, chart string, args ...string) []*unstructured.Unstructured {
+func render(t *testing.T, chart string, values map[string]any) []*unstructured.Unstructured {
 	t.Helper()
-	out, err := helm(append([]string{"template", release, chart, "--namespace", namespace}, args...)...)
+	out, err := hand.Template(helm.Release{Name: release, Namespace: namespace, Chart: chart, Values: values})
 	must(t, err)
 	return objectsOf(t, out)
 }

@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -18,6 +18,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/direct-secrets/direct-secrets/e2e/helm"
 )
 
 // list returns all objects of a Kind in the cluster that carry the labels.
@@ -65,9 +67,8 @@ func TestLifeOfARelease(t *testing.T) {
 	in := newNamespace(t, "life", nil)
 	upgrade := func(modules ...string) string {
 		t.Helper()
-		out, err := helm(append([]string{"upgrade", "--install", release, umbrella, "--namespace", in}, enable(modules, `global.replicas=0`)...)...)
+		notes, err := hand.Upgrade(background, helm.Release{Name: release, Namespace: in, Chart: umbrella, Values: enable(modules, `global.replicas=0`)})
 		must(t, err)
-		_, notes, _ := strings.Cut(out, "NOTES:")
 		return notes
 	}
 
@@ -116,7 +117,7 @@ func TestLifeOfARelease(t *testing.T) {
 		t.Errorf("Helm's record of the release has %d bytes; a Secret takes a MiB", size)
 	}
 
-	out, err := helm("uninstall", release, "--namespace", in)
+	out, err := hand.Uninstall(release, in)
 	must(t, err)
 	if !strings.Contains(out, "externalsecrets.direct-secrets.io") {
 		t.Errorf("helm uninstall names the CRDs that it keeps, got:\n%s", out)
@@ -131,7 +132,7 @@ func TestLifeOfARelease(t *testing.T) {
 	if notes := upgrade("provider-aws", "provider-vault"); !strings.Contains(notes, "provider-aws") {
 		t.Errorf("the release comes back over the CRDs that stayed, got:\n%s", notes)
 	}
-	_, err = helm("uninstall", release, "--namespace", in)
+	_, err = hand.Uninstall(release, in)
 	must(t, err)
 }
 
@@ -213,8 +214,8 @@ func TestLint(t *testing.T) {
 	must(t, err)
 	for _, c := range charts {
 		if dir := filepath.Dir(c); dir != "library" { // It renders nothing by itself.
-			if out, err := helm("lint", "--strict", dir); err != nil {
-				t.Errorf("%v\n%s", err, out)
+			if err := helm.Lint(dir); err != nil {
+				t.Errorf("%s: %v", dir, err)
 			}
 		}
 	}
@@ -226,10 +227,7 @@ func TestPackagesAreReproducible(t *testing.T) {
 	var folders [2]string
 	for i := range folders {
 		folders[i] = t.TempDir()
-		cmd := exec.Command("../hack/charts.sh", folders[i])
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("%v\n%s", err, out)
-		}
+		must(t, helm.PackageAll(".", folders[i], time.Unix(1700000000, 0)))
 	}
 	found, err := filepath.Glob(filepath.Join(folders[0], "*.tgz"))
 	must(t, err)
@@ -245,8 +243,8 @@ func TestPackagesAreReproducible(t *testing.T) {
 			t.Errorf("%s has other bytes the second time", filepath.Base(f))
 		}
 	}
-	packed := render(t, filepath.Join(folders[0], "direct-secrets-"+appVersion(t)+".tgz"), enable(modules, everything...)...)
-	if diff := cmp.Diff(render(t, umbrella, enable(modules, everything...)...), packed); diff != "" {
+	packed := render(t, filepath.Join(folders[0], "direct-secrets-"+appVersion(t)+".tgz"), enable(modules, everything...))
+	if diff := cmp.Diff(render(t, umbrella, enable(modules, everything...)), packed); diff != "" {
 		t.Errorf("a package renders what the folder renders: -want, +got:\n%s", diff)
 	}
 }

@@ -32,7 +32,7 @@ func TestRights(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := strings.Join(grants(t, render(t, umbrella, enable(modules, tc.sets...)...)), "\n") + "\n"
+			got := strings.Join(grants(t, render(t, umbrella, enable(modules, tc.sets...))), "\n") + "\n"
 			file := filepath.Join("testdata", "rights", name+".txt")
 			if *update {
 				must(t, os.MkdirAll(filepath.Dir(file), 0o755))
@@ -50,7 +50,7 @@ func TestRights(t *testing.T) {
 // TestUsersRightsNeedNoCRDs: the Kinds are there also where somebody else installs the CRDs.
 func TestUsersRightsNeedNoCRDs(t *testing.T) {
 	t.Parallel()
-	elsewhere := render(t, umbrella, enable(modules, `global.crds={"aggregateRoles":true,"enabled":false}`)...)
+	elsewhere := render(t, umbrella, enable(modules, `global.crds={"aggregateRoles":true,"enabled":false}`))
 	if crds := of(elsewhere, "CustomResourceDefinition"); len(crds) > 0 {
 		t.Errorf("with global.crds.enabled=false there are still CRDs: %v", names(crds))
 	}
@@ -147,7 +147,7 @@ func TestRightsAreMinimal(t *testing.T) {
 	for scope, sets := range everyScope {
 		t.Run(scope, func(t *testing.T) {
 			t.Parallel()
-			objects := render(t, umbrella, enable(modules, sets...)...)
+			objects := render(t, umbrella, enable(modules, sets...))
 			verbs := map[string]map[string]bool{}
 			for _, o := range append(of(objects, "Role"), of(objects, "ClusterRole")...) {
 				module := o.GetLabels()["app.kubernetes.io/name"]
@@ -189,7 +189,7 @@ var namespaced = []string{"Deployment", "ServiceAccount", "Service", "Role", "Ro
 
 func TestNothingIsClusterWideInAScope(t *testing.T) {
 	t.Parallel()
-	objects := render(t, umbrella, append(enable(modules, everyScope["namespaces"]...), enable(nil, everything...)...)...)
+	objects := render(t, umbrella, enable(modules, slices.Concat(everyScope["namespaces"], everything)...))
 	allowed := map[string][]string{"CustomResourceDefinition": nil}
 	for _, kind := range namespaced {
 		allowed[kind] = []string{namespace}
@@ -206,7 +206,7 @@ func TestNothingIsClusterWideInAScope(t *testing.T) {
 	if len(of(objects, "Role")) == 0 {
 		t.Error("there is no Role, so this shows nothing")
 	}
-	without := render(t, umbrella, append(enable(modules, everyScope["namespaces"]...), enable(nil, append(everything, `global.crds.enabled=false`)...)...)...)
+	without := render(t, umbrella, enable(modules, slices.Concat(everyScope["namespaces"], everything, []string{`global.crds.enabled=false`})...))
 	if crds := of(without, "CustomResourceDefinition"); len(crds) > 0 {
 		t.Errorf("with global.crds.enabled=false there are still CRDs: %v", names(crds))
 	}
@@ -220,7 +220,7 @@ var everything = []string{
 
 func TestWhatIsNotEnabledLeavesNothing(t *testing.T) {
 	t.Parallel()
-	none := names(render(t, umbrella))
+	none := names(render(t, umbrella, nil))
 	want := []string{
 		"CustomResourceDefinition clusterexternalsecrets.direct-secrets.io", "CustomResourceDefinition clusterpushsecrets.direct-secrets.io",
 		"CustomResourceDefinition externalsecrets.direct-secrets.io", "CustomResourceDefinition pushsecrets.direct-secrets.io",
@@ -231,8 +231,8 @@ func TestWhatIsNotEnabledLeavesNothing(t *testing.T) {
 	for _, m := range modules {
 		t.Run(m, func(t *testing.T) {
 			t.Parallel()
-			one := render(t, umbrella, enable([]string{m}, everything[:3]...)...)
-			rest := render(t, umbrella, enable(slices.DeleteFunc(slices.Clone(modules), func(o string) bool { return o == m }), everything[:3]...)...)
+			one := render(t, umbrella, enable([]string{m}, everything[:3]...))
+			rest := render(t, umbrella, enable(slices.DeleteFunc(slices.Clone(modules), func(o string) bool { return o == m }), everything[:3]...))
 			for _, o := range one {
 				if slices.Contains(none, name(o)) {
 					continue
@@ -241,7 +241,7 @@ func TestWhatIsNotEnabledLeavesNothing(t *testing.T) {
 					t.Errorf("%s is of %s and of another module", name(o), m)
 				}
 			}
-			if diff := cmp.Diff(len(render(t, umbrella, enable(modules, everything[:3]...)...)), len(one)+len(rest)-len(none)); diff != "" {
+			if diff := cmp.Diff(len(render(t, umbrella, enable(modules, everything[:3]...))), len(one)+len(rest)-len(none)); diff != "" {
 				t.Errorf("each object is of one module: -want, +got:\n%s", diff)
 			}
 			for _, o := range rest {

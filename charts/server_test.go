@@ -50,7 +50,7 @@ func TestTheAPIServerAcceptsWhatIsRendered(t *testing.T) {
 		t.Run(variant, func(t *testing.T) {
 			seen := map[string]bool{}
 			in := newNamespace(t, "dry-run-"+variant, nil)
-			out, err := helm(append([]string{"template", release, umbrella, "--namespace", in}, enable(modules, sets...)...)...)
+			out, err := template(release, in, enable(modules, sets...))
 			must(t, err)
 			for _, o := range objectsOf(t, out) {
 				seen[o.GetKind()] = true
@@ -108,7 +108,7 @@ func TestPodsAreRestricted(t *testing.T) {
 
 func TestMonitoringIsWhole(t *testing.T) {
 	t.Parallel()
-	objects := render(t, umbrella, enable(modules, everything...)...)
+	objects := render(t, umbrella, enable(modules, everything...))
 	type group = map[string]any
 	var files, inRule struct {
 		Groups []group `json:"groups"`

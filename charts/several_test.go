@@ -1,6 +1,7 @@
 package charts
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -11,12 +12,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/direct-secrets/direct-secrets/common/controlplane"
+	"github.com/direct-secrets/direct-secrets/e2e/helm"
 )
 
 // install installs or upgrades a release with one module and without CRDs.
-func install(release, in string, flags []string, sets ...string) error {
-	args := append([]string{"upgrade", "--install", release, umbrella, "--namespace", in}, flags...)
-	_, err := helm(append(args, enable([]string{"provider-aws"}, append(sets, `global.replicas=0`, `global.crds.enabled=false`)...)...)...)
+func install(r helm.Release, sets ...string) error {
+	r.Chart, r.Values = umbrella, enable([]string{"provider-aws"}, append(slices.Clone(sets), `global.replicas=0`, `global.crds.enabled=false`)...)
+	_, err := hand.Upgrade(background, r)
 	return err
 }
 
@@ -26,7 +28,7 @@ func TestSeveralReleases(t *testing.T) {
 	for _, ns := range []string{"team-a", "team-b", "shop", "jobs", "presence"} {
 		newNamespace(t, ns, nil)
 	}
-	must(t, install("secrets", "team-a", nil, `global.scope.namespaces=["shop"]`, `global.presenceNamespace="presence"`))
+	must(t, install(helm.Release{Name: "secrets", Namespace: "team-a"}, `global.scope.namespaces=["shop"]`, `global.presenceNamespace="presence"`))
 	cases := []struct {
 		reason, release string
 		sets            []string
@@ -45,7 +47,7 @@ func TestSeveralReleases(t *testing.T) {
 		},
 	}
 	for _, tc := range cases {
-		err := install(tc.release, "team-b", nil, tc.sets...)
+		err := install(helm.Release{Name: tc.release, Namespace: "team-b"}, tc.sets...)
 		if err != nil && len(tc.want) == 0 {
 			t.Errorf("%s: it is refused: %v", tc.reason, err)
 		}
@@ -66,7 +68,7 @@ func TestSeveralReleases(t *testing.T) {
 	if diff := cmp.Diff(account("team-a"), who()); diff != "" {
 		t.Errorf("the first release keeps its rights: -want, +got:\n%s", diff)
 	}
-	must(t, install("secrets", "team-b", []string{"--take-ownership"}, `global.scope.namespaces=["shop"]`))
+	must(t, install(helm.Release{Name: "secrets", Namespace: "team-b", TakeOwnership: true}, `global.scope.namespaces=["shop"]`))
 	if diff := cmp.Diff(account("team-b"), who()); diff != "" {
 		t.Errorf("with --take-ownership the second has taken them, and the first has none: -want, +got:\n%s", diff)
 	}
@@ -79,7 +81,7 @@ func TestServedNamespaceIsGone(t *testing.T) {
 	newNamespace(t, "shop", nil)
 	jobs := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: newNamespace(t, "jobs", nil)}}
 	serve := func(namespaces string) error {
-		return install("secrets", "team", nil, `global.scope.namespaces=`+namespaces)
+		return install(helm.Release{Name: "secrets", Namespace: "team"}, `global.scope.namespaces=`+namespaces)
 	}
 	role := client.ObjectKey{Namespace: "jobs", Name: "secrets-provider-aws"}
 

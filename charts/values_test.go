@@ -65,7 +65,7 @@ func TestWrongValuesAreRefused(t *testing.T) {
 					sets = append(sets, key+"="+value)
 				}
 			}
-			_, err := helm(append([]string{"template", release, umbrella}, enable([]string{"provider-aws"}, sets...)...)...)
+			_, err := template(release, namespace, enable([]string{"provider-aws"}, sets...))
 			if err == nil {
 				t.Fatalf("%s: it was accepted", tc.reason)
 			}
@@ -110,7 +110,7 @@ func TestAlertsNeedMetrics(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			out, err := helm(append([]string{"template", release, umbrella, "--namespace", namespace}, enable(tc.modules, tc.sets...)...)...)
+			out, err := template(release, namespace, enable(tc.modules, tc.sets...))
 			if (err != nil) != (len(tc.err) > 0) {
 				t.Fatalf("%s: got error %v", tc.reason, err)
 			}
@@ -153,7 +153,7 @@ func pod(t *testing.T, module string, sets ...string) corev1.PodTemplateSpec {
 // deployment returns the Deployment of a module.
 func deployment(t *testing.T, module string, sets ...string) appsv1.Deployment {
 	t.Helper()
-	found := of(render(t, umbrella, enable([]string{module}, sets...)...), "Deployment")
+	found := of(render(t, umbrella, enable([]string{module}, sets...)), "Deployment")
 	if len(found) != 1 {
 		t.Fatalf("%d Deployments of %s, want 1", len(found), module)
 	}
@@ -282,7 +282,7 @@ func TestStrategy(t *testing.T) {
 // TestReplicas: what comes with more than one pod.
 func TestReplicas(t *testing.T) {
 	t.Parallel()
-	one, two := names(render(t, umbrella, enable(modules)...)), names(render(t, umbrella, enable(modules, `provider-gcp.replicas=2`)...))
+	one, two := names(render(t, umbrella, enable(modules))), names(render(t, umbrella, enable(modules, `provider-gcp.replicas=2`)))
 	more := slices.DeleteFunc(two, func(n string) bool { return slices.Contains(one, n) })
 	if diff := cmp.Diff([]string{"PodDisruptionBudget direct-secrets/direct-secrets-provider-gcp"}, more); diff != "" {
 		t.Errorf("a budget of the module with two: -want, +got:\n%s", diff)
@@ -293,7 +293,7 @@ func TestReplicas(t *testing.T) {
 func TestLongNames(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("long-", 10) + "end" // 53 characters, the most that Helm takes.
-	out, err := helm(append([]string{"template", long, umbrella, "--namespace", namespace}, enable(modules, `admissionPolicies.protectCRDs.enabled=true`)...)...)
+	out, err := template(long, namespace, enable(modules, `admissionPolicies.protectCRDs.enabled=true`))
 	must(t, err)
 	seen := map[string]int{}
 	for _, o := range objectsOf(t, out) {
@@ -313,8 +313,8 @@ func TestLongNames(t *testing.T) {
 // values it would remain beside the user's own.
 func TestTheDefaultSelector(t *testing.T) {
 	t.Parallel()
-	unset := of(render(t, umbrella, enable(nil, `admissionPolicies.clusterKinds.enabled=true`)...), "ValidatingAdmissionPolicy")
-	empty := of(render(t, umbrella, enable(nil, `admissionPolicies.clusterKinds={"enabled":true,"namespaceSelector":{"matchLabels":{}}}`)...), "ValidatingAdmissionPolicy")
+	unset := of(render(t, umbrella, enable(nil, `admissionPolicies.clusterKinds.enabled=true`)), "ValidatingAdmissionPolicy")
+	empty := of(render(t, umbrella, enable(nil, `admissionPolicies.clusterKinds={"enabled":true,"namespaceSelector":{"matchLabels":{}}}`)), "ValidatingAdmissionPolicy")
 	if len(unset) != 2 || len(empty) != 2 {
 		t.Errorf("%d and %d policies, want one of ExternalSecrets and one of PushSecrets", len(unset), len(empty))
 	}
@@ -364,13 +364,13 @@ func TestChartsStandAlone(t *testing.T) {
 	t.Parallel()
 	for _, m := range append(modules, "crds") {
 		var own []*unstructured.Unstructured
-		for _, o := range render(t, umbrella, enable(modules)...) {
+		for _, o := range render(t, umbrella, enable(modules)) {
 			group, _, _ := unstructured.NestedString(o.Object, "spec", "group")
 			if o.GetLabels()["app.kubernetes.io/name"] == m || group != "" && group == groups[m] {
 				own = append(own, o)
 			}
 		}
-		alone := render(t, m)
+		alone := render(t, m, nil)
 		if len(alone) == 0 {
 			t.Errorf("%s renders nothing alone", m)
 		}

@@ -1,3 +1,5 @@
+//go:build long
+
 package scenarios
 
 import (
@@ -14,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/e2e/helm"
 	"github.com/direct-secrets/direct-secrets/e2e/stack"
 )
 
@@ -128,7 +131,7 @@ func TestChartUpgrade(t *testing.T) {
 	p := newPlace(t, s, "upgraded")
 	old, current := before(t), now(t)
 
-	i, err := s.InstallChart(t.Context(), old.chart, "direct-secrets", stack.Namespace)
+	i, err := upgradeTo(t.Context(), s, old.chart, "direct-secrets", stack.Namespace)
 	must(t, err)
 	must(t, s.ServeCRDs(t.Context()))
 	var running []*stack.Process
@@ -177,13 +180,14 @@ func TestChartUpgrade(t *testing.T) {
 		p.wantData("sm", map[string]string{"value": p.value("sm", probe)})
 		was = p.secrets()
 	}
-	_, err = s.InstallChart(t.Context(), current.chart, "direct-secrets", stack.Namespace)
+	_, err = upgradeTo(t.Context(), s, current.chart, "direct-secrets", stack.Namespace)
 	must(t, err)
 	stop()
 	start(current)
 	settled("the upgrade")
-	_, err = s.Helm(t.Context(), nil, "rollback", "direct-secrets", "--namespace="+stack.Namespace)
+	hand, err := helm.New(s.Config())
 	must(t, err)
+	must(t, hand.Rollback("direct-secrets", stack.Namespace))
 	stop()
 	start(old)
 	settled("the rollback")

@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/e2e/helm"
 	"github.com/direct-secrets/direct-secrets/e2e/stack"
 )
 
@@ -267,7 +268,13 @@ func checkValues(t *testing.T, text string) error {
 	t.Helper()
 	chart, err := stack.Chart()
 	must(t, err)
-	out, err := shared.Helm(t.Context(), []byte(text), "template", "direct-secrets", chart, "--namespace="+stack.Namespace, "--values=-")
+	hand, err := helm.New(shared.Config())
+	must(t, err)
+	values := map[string]any{}
+	if err := yaml.UnmarshalStrict([]byte(text), &values); err != nil {
+		return err
+	}
+	out, err := hand.Template(helm.Release{Name: "direct-secrets", Namespace: stack.Namespace, Chart: chart, Values: values})
 	if err != nil {
 		return err
 	}

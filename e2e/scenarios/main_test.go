@@ -26,6 +26,7 @@ import (
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/controlplane"
+	"github.com/direct-secrets/direct-secrets/e2e/helm"
 	"github.com/direct-secrets/direct-secrets/e2e/stack"
 )
 
@@ -90,10 +91,31 @@ func checkVersion(s *stack.Stack) error {
 
 // install installs the chart for all namespaces, as a platform team would.
 func install(ctx context.Context, s *stack.Stack) (err error) {
-	if s.Installation, err = s.Install(ctx, "direct-secrets", stack.Namespace); err != nil {
+	if s.Installation, err = upgrade(ctx, s, "direct-secrets", stack.Namespace); err != nil {
 		return err
 	}
 	return s.ServeCRDs(ctx)
+}
+
+// upgrade installs or upgrades a release of the umbrella chart of this checkout with all modules.
+func upgrade(ctx context.Context, s *stack.Stack, release, namespace string, values ...stack.Values) (*stack.Installation, error) {
+	chart, err := stack.Chart()
+	if err != nil {
+		return nil, err
+	}
+	return upgradeTo(ctx, s, chart, release, namespace, values...)
+}
+
+// upgradeTo is upgrade with a chart of the caller's, for example one of another version.
+func upgradeTo(ctx context.Context, s *stack.Stack, chart, release, namespace string, values ...stack.Values) (*stack.Installation, error) {
+	hand, err := helm.New(s.Config())
+	if err != nil {
+		return nil, err
+	}
+	if _, err := hand.Upgrade(ctx, helm.Release{Name: release, Namespace: namespace, Chart: chart, Values: s.Values(values...), CreateNamespace: true}); err != nil {
+		return nil, err
+	}
+	return s.Release(release, namespace), nil
 }
 
 // scoped are the releases for chosen namespaces, by what they were chosen with.
@@ -111,7 +133,7 @@ func installFor(t *testing.T, namespaces, presence string) *stack.Installation {
 	key := namespaces + "/" + presence
 	if scoped.releases[key] == nil {
 		own := fmt.Sprintf("operators-%d", len(scoped.releases))
-		i, err := shared.Install(t.Context(), "direct-secrets", own, stack.Values{
+		i, err := upgrade(t.Context(), shared, "direct-secrets", own, stack.Values{
 			"global": stack.Values{
 				"scope": stack.Values{"namespaces": strings.Split(namespaces, ",")}, "presenceNamespace": presence,
 				"crds": stack.Values{"enabled": false}, "leaderElection": stack.Values{"enabled": false},

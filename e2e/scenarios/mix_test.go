@@ -129,6 +129,8 @@ const (
 	shapedKey, literalKey         = "all", "joined"
 )
 
+type specChange func(*v1alpha1.ExternalSecretSpec)
+
 // object returns an object over all three, whose remote secrets bear its name.
 func (m *mix) object(name string, change ...specChange) *v1alpha1.ExternalSecret {
 	es := generated(m.ns, name)

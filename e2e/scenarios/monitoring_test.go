@@ -1,3 +1,5 @@
+//go:build long
+
 package scenarios
 
 import (
@@ -5,14 +7,10 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"net/url"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -25,7 +23,6 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
-	"github.com/direct-secrets/direct-secrets/common/controlplane"
 	"github.com/direct-secrets/direct-secrets/e2e/stack"
 	awsv1 "github.com/direct-secrets/direct-secrets/provider-aws/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/provider-aws/emulator"
@@ -62,40 +59,6 @@ func readAlerts(t *testing.T) alertRules {
 	return rules
 }
 
-// promPath is the path of Prometheus, beside which promtool lies.
-func promPath(t *testing.T) string {
-	t.Helper()
-	path := os.Getenv("PROMETHEUS")
-	if path == "" {
-		t.Fatal("PROMETHEUS is not set: run the tests with make, or set it to what hack/prometheus.sh prints")
-	}
-	return path
-}
-
-// TestAlertRules has promtool check the rules, and holds what it does not: who is called, and where to read on.
-func TestAlertRules(t *testing.T) {
-	t.Parallel()
-	promtool := filepath.Join(filepath.Dir(promPath(t)), "promtool")
-	if out, err := exec.CommandContext(t.Context(), promtool, "check", "rules", "--lint=all", "--lint-fatal", alertsFile).CombinedOutput(); err != nil {
-		t.Errorf("promtool: %s\n%s", err, out)
-	}
-	for _, g := range readAlerts(t).Groups {
-		for _, r := range g.Rules {
-			for field, ok := range map[string]bool{
-				"for":                     r.For != "",
-				"labels.severity":         slices.Contains([]string{"warning", "critical"}, r.Labels["severity"]),
-				"annotations.summary":     r.Annotations["summary"] != "",
-				"annotations.description": r.Annotations["description"] != "",
-				"annotations.runbook_url": r.Annotations["runbook_url"] == runbookURL+strings.ToLower(r.Alert),
-			} {
-				if !ok {
-					t.Errorf("alert %s: %s is not as it should be", r.Alert, field)
-				}
-			}
-		}
-	}
-}
-
 // quick are what of the rules is shorter in the test, so that an alert is a matter of seconds.
 var quick = []struct{ as, in string }{
 	{"directsecrets_out_of_step_seconds) > 900", "directsecrets_out_of_step_seconds) > 5"},
@@ -106,9 +69,10 @@ var quick = []struct{ as, in string }{
 	{"build_info[1h]", "build_info[1m]"},
 }
 
-// TestMonitoring has a real Prometheus scrape running modules, with the alerts of the chart. No alert fires while
-// all is well; each fires by a cause that is real, and stops when that is mended. Every query of the alerts and of the
-// dashboard answers; the page of metrics lists those that there are; and no label tells what it should not.
+// TestMonitoring scrapes running modules into Prometheus' own storage, and evaluates the alerts of the chart over it. No
+// alert fires while all is well; each fires by a cause that is real, and stops when that is mended. Every query of the
+// alerts and of the dashboard answers; the page of metrics lists those that there are; and no label tells what it should not.
+// How long what must last until somebody is called is shown by TestAlerts of the charts.
 func TestMonitoring(t *testing.T) {
 	t.Parallel()
 	m := newMonitoring(t)
@@ -161,13 +125,15 @@ func operatorsOf(namespace string) string {
 type monitoring struct {
 	*testing.T
 	// whole is the test as a whole: what a story starts runs on.
-	whole *testing.T
-	aws   *emulator.Server
-	// url of Prometheus, and the file with what it scrapes.
-	url, targets string
-	scraped      map[string]*stack.Process
+	whole      *testing.T
+	aws        *emulator.Server
+	prometheus *prometheus
+	scraped    map[string]*stack.Process
+	scrapedAt  time.Time
 	// alerts are the names of all, fired of those that have fired, critical of those that call somebody at night.
 	alerts, fired, critical map[string]bool
+	// rules are the expressions of the alerts, with shorter times.
+	rules map[string]string
 	// pages are what modules have served, by module.
 	pages map[string]string
 }
@@ -175,7 +141,7 @@ type monitoring struct {
 func newMonitoring(t *testing.T) *monitoring {
 	t.Helper()
 	m := &monitoring{
-		T: t, whole: t, targets: filepath.Join(t.TempDir(), "targets.json"), scraped: map[string]*stack.Process{},
+		T: t, whole: t, prometheus: newPrometheus(t), scraped: map[string]*stack.Process{}, rules: map[string]string{},
 		alerts: map[string]bool{}, fired: map[string]bool{}, critical: map[string]bool{}, pages: map[string]string{},
 	}
 	var err error
@@ -191,7 +157,7 @@ func newMonitoring(t *testing.T) *monitoring {
 			s.Spec.RefreshInterval, s.Spec.Endpoint = "1s", m.aws.URL()
 		}))
 	}
-	m.prometheus()
+	m.shorten()
 	return m
 }
 
@@ -211,106 +177,43 @@ func (m *monitoring) explain() {
 	}
 }
 
-// prometheus runs one with the rules as they are, to see that they load, and once more with shorter times.
-func (m *monitoring) prometheus() {
+// shorten takes the rules with shorter times.
+func (m *monitoring) shorten() {
 	m.Helper()
-	dir := m.TempDir()
-	asIs, err := filepath.Abs(alertsFile)
-	must(m.T, err)
-	rules := readAlerts(m.T)
 	used := map[string]bool{}
-	for i := range rules.Groups {
-		g := &rules.Groups[i]
-		g.Name += "-quick"
-		for j := range g.Rules {
-			r := &g.Rules[j]
+	for _, g := range readAlerts(m.T).Groups {
+		for _, r := range g.Rules {
 			m.alerts[r.Alert], m.critical[r.Alert] = true, r.Labels["severity"] == "critical"
-			r.For, r.Labels["quick"] = "0s", "true"
 			for _, q := range quick {
 				used[q.as] = used[q.as] || strings.Contains(r.Expr, q.as)
 				r.Expr = strings.ReplaceAll(r.Expr, q.as, q.in)
 			}
+			m.rules[r.Alert] = r.Expr
 		}
 	}
 	if len(used) != len(quick) || slices.Contains(slices.Collect(maps.Values(used)), false) {
 		m.Fatalf("the rules have changed: correct quick, of which they have %v", used)
 	}
-	raw, err := yaml.Marshal(rules)
-	must(m.T, err)
-	must(m.T, os.WriteFile(filepath.Join(dir, "quick.yaml"), raw, 0o600))
-	config, err := yaml.Marshal(map[string]any{
-		"global":     map[string]any{"scrape_interval": "1s", "scrape_timeout": "1s", "evaluation_interval": "1s"},
-		"rule_files": []string{asIs, filepath.Join(dir, "quick.yaml")},
-		"scrape_configs": []any{map[string]any{
-			"job_name": "modules", "file_sd_configs": []any{map[string]any{"files": []string{m.targets}, "refresh_interval": "1s"}},
-		}},
-	})
-	must(m.T, err)
-	must(m.T, os.WriteFile(filepath.Join(dir, "prometheus.yaml"), config, 0o600))
-	m.scrape()
-
-	ports, err := controlplane.FreePorts(1)
-	must(m.T, err)
-	m.url = "http://127.0.0.1:" + ports[0]
-	log, err := os.Create(filepath.Join(dir, "log"))
-	must(m.T, err)
-	cmd := exec.Command(promPath(m.T), "--config.file="+filepath.Join(dir, "prometheus.yaml"), //nolint:noctx // The cleanup ends it.
-		"--storage.tsdb.path="+filepath.Join(dir, "data"), "--web.listen-address=127.0.0.1:"+ports[0])
-	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, log, log
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	must(m.T, cmd.Start())
-	m.Cleanup(func() {
-		must(m.T, cmd.Process.Kill())
-		_ = cmd.Wait() // It was killed.
-		if raw, err := os.ReadFile(log.Name()); m.Failed() && err == nil {
-			m.Logf("Prometheus: %s", raw)
-		}
-	})
-	eventually(m.T, func() string {
-		if err := m.get("/api/v1/status/runtimeinfo", nil, nil); err != nil {
-			return err.Error()
-		}
-		return ""
-	})
 }
 
-// get asks Prometheus.
-func (m *monitoring) get(path string, query url.Values, data any) error {
-	resp, err := http.Get(m.url + path + "?" + query.Encode()) //nolint:noctx // A loopback address that this test chose.
-	if err != nil {
-		return err
-	}
-	defer func() { _ = resp.Body.Close() }()
-	answer := struct {
-		Status, Error string
-		Warnings      []string
-		Infos         []string
-		Data          any
-	}{Data: data}
-	if err := json.NewDecoder(resp.Body).Decode(&answer); err != nil {
-		return err
-	}
-	if answer.Status != "success" || len(answer.Warnings)+len(answer.Infos) > 0 {
-		return fmt.Errorf("%s: %s %q %q", answer.Status, answer.Error, answer.Warnings, answer.Infos)
-	}
-	return nil
-}
-
-// scrape has Prometheus scrape the processes that run, with the labels that a ServiceMonitor gives them.
+// scrape takes a sample of the processes that run, with the labels that a ServiceMonitor gives them, if the last is not of
+// just now.
 func (m *monitoring) scrape() {
 	m.Helper()
-	targets := []any{}
+	if time.Since(m.scrapedAt) < 250*time.Millisecond {
+		return
+	}
+	m.scrapedAt = time.Now()
+	pages := []scrapedPage{}
 	for name, p := range m.scraped {
 		namespace, module, _ := strings.Cut(name, "/")
-		targets = append(targets, map[string]any{
-			"targets": []string{p.MetricsAddress()},
-			"labels":  map[string]string{"job": "direct-secrets-" + module + "-metrics", "namespace": operatorsOf(namespace)},
-		})
+		text, err := p.Metrics()
+		if err != nil {
+			continue // It does not serve yet.
+		}
+		pages = append(pages, scrapedPage{job: "direct-secrets-" + module + "-metrics", namespace: operatorsOf(namespace), text: text})
 	}
-	raw, err := json.Marshal(targets)
-	must(m.T, err)
-	must(m.T, os.WriteFile(m.targets+".new", raw, 0o600))
-	must(m.T, os.Rename(m.targets+".new", m.targets))
+	must(m.T, m.prometheus.append(pages))
 }
 
 // run starts a module for a namespace.
@@ -318,7 +221,6 @@ func (m *monitoring) run(module, namespace string, flags ...string) *stack.Proce
 	m.Helper()
 	p := startModule(m.whole, module, namespace, append([]string{"--presence-namespace=" + operatorsOf(namespace)}, flags...)...)
 	m.scraped[namespace+"/"+module] = p
-	m.scrape()
 	return p
 }
 
@@ -328,7 +230,6 @@ func (m *monitoring) end(module, namespace string, stop func() error) {
 	m.keepPages()
 	must(m.T, stop())
 	delete(m.scraped, namespace+"/"+module)
-	m.scrape()
 }
 
 func (m *monitoring) keepPages() {
@@ -340,23 +241,21 @@ func (m *monitoring) keepPages() {
 	}
 }
 
-// active returns the alerts that fire with the shorter times.
+// active scrapes, and returns the alerts that fire with the shorter times.
 func (m *monitoring) active() (map[string]bool, error) {
-	var data struct {
-		Alerts []struct {
-			Labels map[string]string
-			State  string
-		}
-	}
-	err := m.get("/api/v1/alerts", nil, &data)
+	m.Helper()
+	m.scrape()
 	names := map[string]bool{}
-	for _, a := range data.Alerts {
-		if a.Labels["quick"] == "true" && a.State == "firing" {
-			names[a.Labels["alertname"]] = true
-			m.fired[a.Labels["alertname"]] = true
+	for name, expr := range m.rules {
+		n, err := m.prometheus.query(m.Context(), expr)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		if n > 0 {
+			names[name], m.fired[name] = true, true
 		}
 	}
-	return names, err
+	return names, nil
 }
 
 func (m *monitoring) fires(alerts ...string) {
@@ -372,34 +271,18 @@ func (m *monitoring) fires(alerts ...string) {
 	})
 }
 
-// quiet waits until no alert fires and all rules have been looked at since.
+// quiet waits until no alert fires, twice in a row.
 func (m *monitoring) quiet() {
 	m.Helper()
-	var since time.Time
+	quiet := 0
 	eventually(m.T, func() string {
+		quiet++
 		if now, err := m.active(); err != nil || len(now) > 0 {
-			since = time.Time{}
+			quiet = 0
 			return fmt.Sprintf("alerts fire: %v %v", now, err)
 		}
-		if since.IsZero() {
-			since = time.Now().Add(2 * time.Second) // Two scrapes.
-		}
-		var data struct {
-			Groups []struct {
-				Name, LastEvaluation string
-				Rules                []struct{ Name, Health, LastError string }
-			}
-		}
-		must(m.T, m.get("/api/v1/rules", nil, &data))
-		for _, g := range data.Groups {
-			for _, r := range g.Rules {
-				if r.Health != "ok" {
-					return fmt.Sprintf("%s: %s is %s: %s", g.Name, r.Name, r.Health, r.LastError)
-				}
-			}
-			if at, err := time.Parse(time.RFC3339Nano, g.LastEvaluation); err != nil || at.Before(since) {
-				return fmt.Sprintf("%s was looked at %s: %v", g.Name, g.LastEvaluation, err)
-			}
+		if quiet < 2 {
+			return "no alert has fired once"
 		}
 		return ""
 	})
@@ -449,17 +332,11 @@ func (m *monitoring) healthy() {
 	m.wantSamples(`histogram_quantile(0.5, sum by (le) (directsecrets_change_to_secret_seconds_bucket{cause="Object"})) < 60`)
 }
 
-// samples returns how many series a query has.
-func (m *monitoring) samples(query string) (int, error) {
-	var data struct{ Result []any }
-	err := m.get("/api/v1/query", url.Values{"query": {query}}, &data)
-	return len(data.Result), err
-}
-
 func (m *monitoring) wantSamples(query string) {
 	m.Helper()
 	eventually(m.T, func() string {
-		if n, err := m.samples(query); n == 0 || err != nil {
+		m.scrape()
+		if n, err := m.prometheus.query(m.Context(), query); n == 0 || err != nil {
 			return fmt.Sprintf("%s has no result: %v", query, err)
 		}
 		return ""
@@ -639,7 +516,7 @@ func (m *monitoring) queries() {
 				m.Errorf("%s: no module has %s", what, n)
 			}
 		}
-		if n, err := m.samples(query); err != nil || len(names) == 0 || shows && n == 0 {
+		if n, err := m.prometheus.query(m.Context(), query); err != nil || len(names) == 0 || shows && n == 0 {
 			m.Errorf("%s: %s has %d results of %d metrics: %v", what, query, n, len(names), err)
 		}
 	}

@@ -1,13 +1,9 @@
 package stack
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -16,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 )
 
 // An Installation is how modules are deployed: what each runs with, and as whom.
@@ -48,29 +43,9 @@ func environment(s *Stack) []string {
 	return []string{"AWS_EC2_METADATA_DISABLED=true", "AWS_ENDPOINT_URL_STS=" + s.AWS.URL()}
 }
 
-// HelmEnv names the environment variable with the path of Helm.
-const HelmEnv = "HELM"
-
-// Values are those of the umbrella chart.
-type Values map[string]any
-
-// Chart returns the path of the umbrella chart of the checkout that the working directory is in.
-func Chart() (string, error) { return find("charts/direct-secrets") }
-
-// Install installs or upgrades a release of the umbrella chart of this checkout with all modules, as
-// `helm upgrade --install` does; further values may follow, of which later ones win at the first level and below
-// global. Modules that an Installation starts run with the arguments, environment and ServiceAccount of their
-// rendered Deployments.
-func (s *Stack) Install(ctx context.Context, release, namespace string, values ...Values) (*Installation, error) {
-	chart, err := Chart()
-	if err != nil {
-		return nil, err
-	}
-	return s.InstallChart(ctx, chart, release, namespace, values...)
-}
-
-// InstallChart is Install with a chart of the caller's, for example one of another version.
-func (s *Stack) InstallChart(ctx context.Context, chart, release, namespace string, values ...Values) (*Installation, error) {
+// Values are those of the umbrella chart that enable all modules and point them at the servers of the stack. Further
+// values may follow, of which later ones win at the first level and below global.
+func (s *Stack) Values(further ...Values) Values {
 	env := []any{}
 	for _, e := range environment(s) {
 		name, value, _ := strings.Cut(e, "=")
@@ -80,7 +55,7 @@ func (s *Stack) InstallChart(ctx context.Context, chart, release, namespace stri
 	for _, m := range modules {
 		all[m.name] = Values{"enabled": true}
 	}
-	for _, v := range values {
+	for _, v := range further {
 		for key, value := range v {
 			below, isMap := value.(Values)
 			if key != "global" || !isMap {
@@ -93,47 +68,21 @@ func (s *Stack) InstallChart(ctx context.Context, chart, release, namespace stri
 		}
 	}
 	all["global"] = global
-	raw, err := yaml.Marshal(all)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := s.Helm(ctx, raw, "upgrade", "--install", release, chart, "--namespace="+namespace, "--create-namespace", "--values=-"); err != nil {
-		return nil, err
-	}
-	return s.Release(release, namespace), nil
+	return all
 }
 
-// Release returns the Installation that a release has made.
+// Values are those of the umbrella chart.
+type Values = map[string]any
+
+// Chart returns the path of the umbrella chart of the checkout that the working directory is in.
+func Chart() (string, error) { return find("charts/direct-secrets") }
+
+// Release returns the Installation that a release of the umbrella chart has made. Modules that it starts run with the
+// arguments, environment and ServiceAccount of their rendered Deployments.
 func (s *Stack) Release(release, namespace string) *Installation {
 	return &Installation{stack: s, namespace: namespace, deployment: func(ctx context.Context, module string) (deployment, error) {
 		return s.deployed(ctx, namespace, release, module)
 	}}
-}
-
-// Helm runs Helm as the admin of the stack, and returns what it prints. input is what it reads.
-func (s *Stack) Helm(ctx context.Context, input []byte, args ...string) (string, error) {
-	helm := os.Getenv(HelmEnv)
-	if helm == "" {
-		return "", errors.New(HelmEnv + " is not set: run the tests with make, or set it to what hack/helm.sh prints")
-	}
-	raw, err := s.AdminKubeconfig()
-	if err != nil {
-		return "", err
-	}
-	kubeconfig, err := s.writeKubeconfig("admin", raw)
-	if err != nil {
-		return "", err
-	}
-	defer func() { _ = os.Remove(kubeconfig) }()
-	cmd := exec.CommandContext(ctx, helm, args...)
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + filepath.Join(s.dir, "helm"), "KUBECONFIG=" + kubeconfig}
-	cmd.Stdin = bytes.NewReader(input)
-	var out, failed bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &failed
-	if err := cmd.Run(); err != nil {
-		return out.String(), fmt.Errorf("helm %s: %w\n%s", strings.Join(args, " "), err, failed.String())
-	}
-	return out.String(), nil
 }
 
 // deployed reads what the Deployment of a module runs.

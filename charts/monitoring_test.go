@@ -1,0 +1,276 @@
+package charts
+
+import (
+	"encoding/json"
+	"log/slog"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/model/rulefmt"
+	"github.com/prometheus/prometheus/promql/parser"
+	"github.com/prometheus/prometheus/promql/promqltest"
+)
+
+const (
+	alertsFile    = umbrella + "/files/alerts.yaml"
+	dashboardFile = umbrella + "/files/dashboard.json"
+	runbookURL    = "https://github.com/direct-secrets/direct-secrets/blob/main/docs/runbook.md#"
+)
+
+var promParser = parser.NewParser(promqltest.TestParserOpts)
+
+// alerts returns the rules by the names of their alerts, as Prometheus reads them.
+func alerts(t *testing.T) map[string]rulefmt.Rule {
+	t.Helper()
+	groups, errs := rulefmt.ParseFile(alertsFile, false, model.UTF8Validation, promParser, slog.New(slog.DiscardHandler))
+	for _, err := range errs {
+		t.Error(err)
+	}
+	all := map[string]rulefmt.Rule{}
+	for _, g := range groups.Groups {
+		for _, r := range g.Rules {
+			if _, twice := all[r.Alert]; twice || r.Alert == "" {
+				t.Errorf("a rule has no name, or one that another has: %q", r.Alert)
+			}
+			all[r.Alert] = r
+		}
+	}
+	return all
+}
+
+// TestAlertRules: rules load, and say when to call a person and where to read on.
+func TestAlertRules(t *testing.T) {
+	t.Parallel()
+	for name, r := range alerts(t) {
+		for field, ok := range map[string]bool{
+			"for":                     r.For > 0,
+			"labels.severity":         slices.Contains([]string{"warning", "critical"}, r.Labels["severity"]),
+			"annotations.summary":     r.Annotations["summary"] != "",
+			"annotations.description": r.Annotations["description"] != "",
+			"annotations.runbook_url": r.Annotations["runbook_url"] == runbookURL+strings.ToLower(name),
+		} {
+			if !ok {
+				t.Errorf("alert %s: %s is missing or wrong", name, field)
+			}
+		}
+	}
+}
+
+// TestAlerts evaluates each rule over series as modules have them, an hour long, and wants it to fire, or not to, at the
+// end. They have a sample a minute. Where modules get such values from is shown by TestMonitoring of the scenarios.
+func TestAlerts(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason, alert string
+		series        []string
+		// want are the label sets that fire.
+		want []string
+	}{
+		"InSync": {
+			reason: "nothing has been out of sync for long", alert: "DirectSecretsObjectsStale",
+			series: []string{`directsecrets_out_of_step_seconds{namespace="ns",kind="ExternalSecret"} 900x60`},
+		},
+		"OutOfSync": {
+			reason: "the worst object of each kind counts", alert: "DirectSecretsObjectsStale",
+			series: []string{`directsecrets_out_of_step_seconds{namespace="ns",kind="ExternalSecret",pod="a"} 0+60x60`, `directsecrets_out_of_step_seconds{namespace="ns",kind="PushSecret"} 0x60`},
+			want:   []string{`{kind="ExternalSecret", namespace="ns"}`},
+		},
+		"OutOfSyncShortly": {
+			reason: "it must last", alert: "DirectSecretsObjectsStale",
+			series: []string{`directsecrets_out_of_step_seconds{namespace="ns",kind="ExternalSecret"} 0x57 901x3`},
+		},
+		"FewFailing": {
+			reason: "a quarter is not many", alert: "DirectSecretsManyObjectsFailing",
+			series: []string{`directsecrets_objects{namespace="ns",kind="ExternalSecret",status="True",reason="SecretSynced"} 15x60`, `directsecrets_objects{namespace="ns",kind="ExternalSecret",status="False",reason="StoreNotReady"} 5x60`},
+		},
+		"ManyFailing": {
+			reason: "more than a quarter, whatever the reasons", alert: "DirectSecretsManyObjectsFailing",
+			series: []string{`directsecrets_objects{namespace="ns",kind="ExternalSecret",status="True",reason="SecretSynced"} 14x60`, `directsecrets_objects{namespace="ns",kind="ExternalSecret",status="False",reason="StoreNotReady"} 3x60`, `directsecrets_objects{namespace="ns",kind="ExternalSecret",status="False",reason="SecretSyncedError"} 2x60`},
+			want:   []string{`{kind="ExternalSecret", namespace="ns"}`},
+		},
+		"AllOfFour": {
+			reason: "four objects are too few to call anyone at night", alert: "DirectSecretsManyObjectsFailing",
+			series: []string{`directsecrets_objects{namespace="ns",kind="ExternalSecret",status="False",reason="StoreNotReady"} 4x60`},
+		},
+		"Suspended": {
+			reason: "what is suspended does not fail", alert: "DirectSecretsManyObjectsFailing",
+			series: []string{`directsecrets_objects{namespace="ns",kind="ExternalSecret",status="False",reason="Suspended"} 10x60`},
+		},
+		"StoresValid": {
+			reason: "all stores can be used", alert: "DirectSecretsStoreFailing",
+			series: []string{`directsecrets_stores{namespace="ns",kind="VaultKV",status="True",reason="Valid"} 3x60`, `directsecrets_stores{namespace="ns",kind="VaultKV",status="False",reason="AuthFailed"} 0x60`},
+		},
+		"StoreFailing": {
+			reason: "one is enough", alert: "DirectSecretsStoreFailing",
+			series: []string{`directsecrets_stores{namespace="ns",kind="VaultKV",status="True",reason="Valid"} 3x60`, `directsecrets_stores{namespace="ns",kind="VaultKV",status="False",reason="AuthFailed"} 1x60`},
+			want:   []string{`{kind="VaultKV", namespace="ns", reason="AuthFailed"}`},
+		},
+		"RarelyThrottled": {
+			reason: "one call in twenty is not worth a look", alert: "DirectSecretsProviderThrottled",
+			series: []string{`directsecrets_provider_calls_total{namespace="ns",kind="VaultKV",result="OK"} 0+95x60`, `directsecrets_provider_calls_total{namespace="ns",kind="VaultKV",result="Throttled"} 0+5x60`},
+		},
+		"Throttled": {
+			reason: "more than that is", alert: "DirectSecretsProviderThrottled",
+			series: []string{`directsecrets_provider_calls_total{namespace="ns",kind="VaultKV",result="OK"} 0+90x60`, `directsecrets_provider_calls_total{namespace="ns",kind="VaultKV",result="Throttled"} 0+10x60`},
+			want:   []string{`{kind="VaultKV", namespace="ns"}`},
+		},
+		"QueueMoves": {
+			reason: "two minutes are within bounds", alert: "DirectSecretsQueueStuck",
+			series: []string{`directsecrets_queue_oldest_waiting_seconds{namespace="ns",job="aws",controller="externalsecret"} 120x60`},
+		},
+		"QueueStuck": {
+			reason: "the oldest waits on", alert: "DirectSecretsQueueStuck",
+			series: []string{`directsecrets_queue_oldest_waiting_seconds{namespace="ns",job="aws",controller="externalsecret"} 0+60x60`},
+			want:   []string{`{controller="externalsecret", job="aws", namespace="ns"}`},
+		},
+		"ModuleNotRunning": {
+			reason: "an object waits for it", alert: "DirectSecretsModuleNotRunning",
+			series: []string{`directsecrets_objects{namespace="ns",kind="ExternalSecret",status="False",reason="ProviderNotRunning"} 1x60`},
+			want:   []string{`{kind="ExternalSecret", namespace="ns"}`},
+		},
+		"ModulesRunning": {
+			reason: "no object waits for one", alert: "DirectSecretsModuleNotRunning",
+			series: []string{`directsecrets_objects{namespace="ns",kind="ExternalSecret",status="False",reason="ProviderNotRunning"} 0x60`},
+		},
+		"DeletionPending": {
+			reason: "a quarter of an hour is allowed", alert: "DirectSecretsDeletionStuck",
+			series: []string{`directsecrets_deletion_pending_seconds{namespace="ns",kind="PushSecret"} 900x60`},
+		},
+		"DeletionStuck": {
+			reason: "then it is stuck; modules that see the same object are one", alert: "DirectSecretsDeletionStuck",
+			series: []string{`directsecrets_deletion_pending_seconds{namespace="ns",kind="PushSecret",job="aws"} 0+60x60`, `directsecrets_deletion_pending_seconds{namespace="ns",kind="PushSecret",job="vault"} 0+60x60`},
+			want:   []string{`{kind="PushSecret", namespace="ns"}`},
+		},
+		"OneReplicaGone": {
+			reason: "another replica of the module is there", alert: "DirectSecretsOperatorAbsent",
+			series: []string{`directsecrets_build_info{namespace="ns",module="aws",class="",pod="a"} 1x30 stale`, `directsecrets_build_info{namespace="ns",module="aws",class="",pod="b"} 1x60`},
+		},
+		"ModuleGone": {
+			reason: "no replica is left", alert: "DirectSecretsOperatorAbsent",
+			series: []string{`directsecrets_build_info{namespace="ns",module="aws",class="",pod="a"} 1x30 stale`, `directsecrets_build_info{namespace="ns",module="vault",class="",pod="b"} 1x60`},
+			want:   []string{`{module="aws", namespace="ns"}`},
+		},
+		"NothingScraped": {
+			reason: "an operator that was never scraped is absent, too", alert: "DirectSecretsOperatorAbsent",
+			series: []string{`up{namespace="ns"} 1x60`},
+			want:   []string{`{}`},
+		},
+		"OneLeads": {
+			reason: "the others wait", alert: "DirectSecretsNoLeader",
+			series: []string{`leader_election_master_status{namespace="ns",name="provider-aws.direct-secrets.io",pod="a"} 0x60`, `leader_election_master_status{namespace="ns",name="provider-aws.direct-secrets.io",pod="b"} 1x60`},
+		},
+		"NoneLeads": {
+			reason: "all wait; leases of other projects do not count", alert: "DirectSecretsNoLeader",
+			series: []string{`leader_election_master_status{namespace="ns",name="provider-aws.direct-secrets.io",pod="a"} 0x60`, `leader_election_master_status{namespace="ns",name="other",pod="b"} 0x60`},
+			want:   []string{`{name="provider-aws.direct-secrets.io", namespace="ns"}`},
+		},
+		"DutiesHeld": {
+			reason: "a module of another namespace holds them", alert: "DirectSecretsSharedDutiesNotHeld",
+			series: []string{`directsecrets_shared_duties{namespace="a",lease="ns/shared"} 0x60`, `directsecrets_shared_duties{namespace="b",lease="ns/shared"} 1x60`},
+		},
+		"DutiesNotHeld": {
+			reason: "each namespace that shares the Lease learns of it", alert: "DirectSecretsSharedDutiesNotHeld",
+			series: []string{`directsecrets_shared_duties{namespace="a",lease="ns/shared"} 0x60`, `directsecrets_shared_duties{namespace="b",lease="ns/shared"} 0x60`},
+			want:   []string{`{lease="ns/shared", namespace="a"}`, `{lease="ns/shared", namespace="b"}`},
+		},
+	}
+	rules, fires := alerts(t), map[string]bool{}
+	for name, tc := range cases {
+		fires[tc.alert] = fires[tc.alert] || len(tc.want) > 0
+		t.Run(name, func(t *testing.T) {
+			rule, ok := rules[tc.alert]
+			if !ok {
+				t.Fatalf("there is no alert %s", tc.alert)
+			}
+			if diff := cmp.Diff(tc.want, firing(t, rule, tc.series)); diff != "" {
+				t.Errorf("%s: what fires: -want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+	for name := range rules {
+		if !fires[name] {
+			t.Errorf("no case has %s fire", name)
+		}
+	}
+}
+
+// firing returns the labels for which the rule holds at the end of the series, and has held for as long as it says.
+func firing(t *testing.T, rule rulefmt.Rule, series []string) []string {
+	t.Helper()
+	storage := promqltest.LoadedStorage(t, "load 1m\n  "+strings.Join(series, "\n  ")+"\n")
+	engine := promqltest.NewTestEngine(t, false, 0, promqltest.DefaultMaxSamplesPerQuery)
+	end := time.Unix(0, 0).Add(time.Hour)
+	held := map[string]int{}
+	steps := 0
+	for at := end.Add(-time.Duration(rule.For)); !at.After(end); at = at.Add(time.Minute) {
+		query, err := engine.NewInstantQuery(t.Context(), storage, nil, rule.Expr, at)
+		must(t, err)
+		result := query.Exec(t.Context())
+		must(t, result.Err)
+		vector, err := result.Vector()
+		must(t, err)
+		for _, sample := range vector {
+			held[sample.Metric.String()]++
+		}
+		steps++
+		query.Close()
+	}
+	var out []string
+	for labels, n := range held {
+		if n == steps {
+			out = append(out, labels)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// metricNames finds in a query the metrics that modules have.
+var metricNames = regexp.MustCompile(`\b(directsecrets|leader_election|workqueue|process)_\w+\b`)
+
+// TestQueries: every query of the alerts and of the dashboard is one, of metrics that docs/operator.md lists or that the
+// libraries of every module have. TestMonitoring of the scenarios holds that page against running modules.
+func TestQueries(t *testing.T) {
+	t.Parallel()
+	queries := map[string]string{}
+	for name, r := range alerts(t) {
+		queries["alert "+name] = r.Expr
+	}
+	var dashboard struct {
+		Panels []struct {
+			Title, Type string
+			Targets     []struct{ Expr string }
+		}
+	}
+	must(t, json.Unmarshal([]byte(read(t, dashboardFile)), &dashboard))
+	variables := strings.NewReplacer("$namespace", ".*", "$job", ".*", "$__rate_interval", "2m")
+	for _, p := range dashboard.Panels {
+		for _, target := range p.Targets {
+			queries["panel "+p.Title+": "+target.Expr] = variables.Replace(target.Expr)
+		}
+	}
+	if len(queries) < 30 {
+		t.Errorf("only %d queries were found", len(queries))
+	}
+	operatorPage := read(t, "../docs/operator.md")
+	for what, query := range queries {
+		if _, err := promParser.ParseExpr(query); err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+		names := metricNames.FindAllString(query, -1)
+		if len(names) == 0 {
+			t.Errorf("%s: %s asks for no metric of ours", what, query)
+		}
+		for _, n := range names {
+			base := regexp.MustCompile(`_(bucket|sum|count)$`).ReplaceAllString(n, "")
+			if strings.HasPrefix(n, "directsecrets_") && !strings.Contains(operatorPage, "`"+base+"`") {
+				t.Errorf("%s: docs/operator.md does not list %s", what, base)
+			}
+		}
+	}
+}

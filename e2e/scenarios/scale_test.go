@@ -1,0 +1,6 @@
+//go:build !long
+
+package scenarios
+
+// everyNamespaces is in how many namespaces TestEveryKind has every Kind.
+const everyNamespaces = 3

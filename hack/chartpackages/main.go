@@ -1,0 +1,39 @@
+// Command chartpackages packs the charts of this tree into the folder that is its argument. SOURCE_DATE_EPOCH, 0 unless
+// set, is the time of all files in them, so that the same tree gives the same bytes.
+package main
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/direct-secrets/direct-secrets/e2e/helm"
+)
+
+func main() {
+	if err := run(os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "chartpackages:", err)
+		os.Exit(1)
+	}
+}
+
+func run(args []string) error {
+	if len(args) != 1 {
+		return fmt.Errorf("want the folder for the packages, got %d arguments", len(args))
+	}
+	seconds := int64(0)
+	if epoch := os.Getenv("SOURCE_DATE_EPOCH"); epoch != "" {
+		var err error
+		if seconds, err = strconv.ParseInt(epoch, 10, 64); err != nil {
+			return fmt.Errorf("SOURCE_DATE_EPOCH: %w", err)
+		}
+	}
+	if err := os.RemoveAll(args[0]); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(args[0], 0o755); err != nil {
+		return err
+	}
+	return helm.PackageAll("charts", args[0], time.Unix(seconds, 0))
+}
