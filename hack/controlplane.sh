@@ -1,14 +1,23 @@
 #!/usr/bin/env bash
-# Builds or finds kube-apiserver, kube-controller-manager and etcd, and prints the
-# folder that holds them as the last line of stdout. Everything else goes to stderr.
+# Finds kube-apiserver, kube-controller-manager and etcd, and prints a folder for KUBEBUILDER_ASSETS as the last line of
+# stdout. Everything else goes to stderr. Each of the three is taken from where it is found first:
 #
-# K8S, where set, chooses a version of Kubernetes, such as 1.36.3, of those that e2e/servers has.
-# Else KUBEBUILDER_ASSETS, where set, names a folder that has the three already.
-# With --version it prints only what the cache folder is named after.
+#   1. KUBEBUILDER_ASSETS, where it is set
+#   2. the cache folder of the user
+#   3. envtest's published binaries, where they can be downloaded (not kube-controller-manager, which they lack)
+#   4. a build from Go modules
+#
+# What is not in KUBEBUILDER_ASSETS comes into the cache folder, where the package controlplane looks for it, too.
+#
+#   --demo     leaves out kube-controller-manager, which takes a minute to build and which the demo can do without
+#   --version  prints only what the cache folder is named after
+#
+# K8S, where set, chooses a version of Kubernetes, such as 1.36.3, of those that e2e/servers has; KUBEBUILDER_ASSETS does not
+# count then. ENVTEST_INDEX, where set, is the address of the index of published binaries, for a mirror.
 set -euo pipefail
 source "$(dirname "$0")/lib/servers.sh"
 
-binaries=(kube-apiserver kube-controller-manager etcd)
+binaries=(etcd kube-apiserver kube-controller-manager)
 
 server=kubernetes
 if [[ -n ${K8S:-} ]]; then
@@ -22,37 +31,64 @@ if [[ -n ${K8S:-} ]]; then
 		echo "K8S is $K8S; it must be one of:$known" >&2
 		exit 1
 	fi
+	unset KUBEBUILDER_ASSETS
 fi
 kubernetes=$(pinned "$server" k8s.io/kubernetes)
 etcd=$(pinned etcd go.etcd.io/etcd/server/v3)
 version=$kubernetes-etcd${etcd#v}
-if [[ ${1:-} == --version ]]; then
+case ${1:-} in
+--version)
 	echo "$version"
 	exit 0
-fi
+	;;
+--demo) binaries=(etcd kube-apiserver) ;;
+esac
 
-if [[ -n ${KUBEBUILDER_ASSETS:-} && -z ${K8S:-} ]]; then
-	lacks=$(missing "$KUBEBUILDER_ASSETS" "${binaries[@]}")
-	if [[ -n $lacks ]]; then
-		echo "KUBEBUILDER_ASSETS is $KUBEBUILDER_ASSETS, which lacks: $lacks" >&2
-		echo "Put them there, or unset KUBEBUILDER_ASSETS to have them built." >&2
-		exit 1
-	fi
-	(cd "$KUBEBUILDER_ASSETS" && pwd)
-	exit 0
-fi
+# published downloads envtest's binaries and puts those of $2 and so on that it has into folder $1.
+published() {
+	local to=$1 from log program
+	shift
+	log=$(mktemp)
+	# setup-envtest checks the checksums. The time is for compiling it, too.
+	from=$(timeout "${ENVTEST_TIMEOUT:-90}" go -C "$(dirname "$servers")/../hack/setup-envtest" tool setup-envtest use "${kubernetes#v}" \
+		--bin-dir "$to/envtest" -p path ${ENVTEST_INDEX:+--index "$ENVTEST_INDEX"} 2>"$log") ||
+		{ echo "envtest's binaries cannot be downloaded: $(tail -n 1 "$log")" >&2 && rm "$log" && return; }
+	rm "$log"
+	for program in "$@"; do
+		if [[ -x $from/$program ]]; then
+			mv "$from/$program" "$to/$program"
+			echo "Downloaded $program of envtest $kubernetes." >&2
+		fi
+	done
+	chmod -R u+w "$to/envtest"
+	rm -rf "$to/envtest"
+}
 
+# build puts the programs $2 and so on into folder $1.
 build() {
-	local major minor package flags='-s -w'
+	local to=$1 program major minor package flags='-s -w'
+	shift
+	published "$to" "$@"
 	# The API server refuses to start when its version does not parse.
 	IFS=. read -r major minor _ <<<"${kubernetes#v}"
 	for package in k8s.io/component-base/version k8s.io/client-go/pkg/version; do
 		flags+=" -X $package.gitVersion=$kubernetes -X $package.gitMajor=$major -X $package.gitMinor=$minor"
 	done
-	compile etcd -ldflags '-s -w' -o "$1/etcd" go.etcd.io/etcd/server/v3
-	compile "$server" -ldflags "$flags" -o "$1/" \
-		k8s.io/kubernetes/cmd/kube-apiserver k8s.io/kubernetes/cmd/kube-controller-manager
+	for program in $(missing "$to" "$@"); do
+		case $program in
+		etcd) compile etcd -ldflags '-s -w' -o "$to/etcd" go.etcd.io/etcd/server/v3 ;;
+		*) compile "$server" -ldflags "$flags" -o "$to/" "k8s.io/kubernetes/cmd/$program" ;;
+		esac
+	done
 }
+
+lacks=("${binaries[@]}")
+if [[ -n ${KUBEBUILDER_ASSETS:-} ]]; then
+	read -ra lacks <<<"$(missing "$KUBEBUILDER_ASSETS" "${binaries[@]}")"
+fi
 folder=$(cached controlplane "$version")
-once "the control plane ($kubernetes, etcd $etcd)" "$folder" "${binaries[@]}"
+if ((${#lacks[@]} > 0)); then
+	once "${lacks[*]} ($kubernetes, etcd $etcd)" "$folder" "${lacks[@]}"
+fi
+if [[ -n ${KUBEBUILDER_ASSETS:-} ]]; then folder=$(cd "$KUBEBUILDER_ASSETS" && pwd); fi
 echo "$folder"

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -19,31 +20,37 @@ const (
 	controllerManagerBinary = "kube-controller-manager"
 )
 
-// findAssets returns the folder that holds the binaries: dir where it is set, else
-// $KUBEBUILDER_ASSETS, else the cache folder of `make controlplane`.
-func findAssets(dir string) (string, error) {
-	if dir == "" {
-		dir = os.Getenv("KUBEBUILDER_ASSETS")
+// findAssets returns the paths of binaries by their names. Each is looked for in $KUBEBUILDER_ASSETS, where that is set, and
+// then in the cache folder of `make controlplane`: envtest's folder, for example, lacks kube-controller-manager. Those that
+// are missing are an error, but for the optional ones.
+func findAssets(optional ...string) (map[string]string, error) {
+	folders := []string{}
+	if dir := os.Getenv("KUBEBUILDER_ASSETS"); dir != "" {
+		folders = append(folders, dir)
 	}
-	if dir == "" {
-		cache, err := cacheFolder()
-		if err != nil {
-			return "", err
-		}
-		dir = cache
+	cache, err := cacheFolder()
+	if err != nil {
+		return nil, err
 	}
+	folders = append(folders, cache)
 
-	var missing []string
+	found, missing := map[string]string{}, []string{}
 	for _, name := range []string{etcdBinary, apiServerBinary, controllerManagerBinary} {
-		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
+		for _, dir := range folders {
+			path := filepath.Join(dir, name)
+			if _, err := os.Stat(path); err == nil && found[name] == "" {
+				found[name] = path
+			}
+		}
+		if found[name] == "" && !slices.Contains(optional, name) {
 			missing = append(missing, name)
 		}
 	}
 	if len(missing) > 0 {
-		return "", fmt.Errorf("no %s in %s: run `make controlplane`, or set KUBEBUILDER_ASSETS to the folder that has them",
-			strings.Join(missing, ", "), dir)
+		return nil, fmt.Errorf("no %s in %s: run `make controlplane`, or set KUBEBUILDER_ASSETS to the folder that has them",
+			strings.Join(missing, ", "), strings.Join(folders, " or "))
 	}
-	return dir, nil
+	return found, nil
 }
 
 // cacheFolder is where hack/controlplane.sh puts what it builds. It is not

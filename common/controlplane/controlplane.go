@@ -22,7 +22,7 @@ const startAttempts = 3
 // goroutines at a time, but for Stop and InstallCRDs.
 type ControlPlane struct {
 	settings settings
-	assets   string
+	assets   map[string]string // Paths of binaries by name.
 	dir      string
 	config   *rest.Config
 
@@ -32,14 +32,14 @@ type ControlPlane struct {
 }
 
 // Start starts a control plane and returns when it serves: RBAC is set up, the namespace
-// default exists and controllers run. The context bounds the start, not the life of the
+// default exists and controllers run, if there is a controller manager. The context bounds the start, not the life of the
 // servers; these live until Stop, or until this process ends.
 func Start(ctx context.Context, opts ...Option) (*ControlPlane, error) {
 	var s settings
 	for _, o := range opts {
 		o(&s)
 	}
-	assets, err := findAssets(s.assets)
+	assets, err := findAssets(s.optional...)
 	if err != nil {
 		return nil, err
 	}
@@ -58,6 +58,16 @@ func Start(ctx context.Context, opts ...Option) (*ControlPlane, error) {
 	}
 	return nil, fmt.Errorf("cannot start a control plane: %w", failed)
 }
+
+// Attach returns a ControlPlane for a cluster that runs already. Stop leaves it as it is.
+func Attach(cluster *rest.Config) (*ControlPlane, error) {
+	c := &ControlPlane{config: rest.CopyConfig(cluster), assets: map[string]string{}}
+	c.config.QPS = -1
+	return c, rest.LoadTLSFiles(c.config) // Kubeconfigs for ServiceAccounts contain the CA.
+}
+
+// attached tells whether the servers are not those of this package.
+func (c *ControlPlane) attached() bool { return c.apiServer == nil }
 
 func (c *ControlPlane) start(ctx context.Context) error {
 	dir, err := os.MkdirTemp("", "controlplane-")
@@ -95,7 +105,7 @@ func (c *ControlPlane) start(ctx context.Context) error {
 
 func (c *ControlPlane) startEtcd(clientURL, peerURL string) (err error) {
 	// The API server waits for etcd by itself, so nobody else has to.
-	c.etcd, err = startProcess(filepath.Join(c.assets, etcdBinary), c.dir, c.settings.output,
+	c.etcd, err = startProcess(c.assets[etcdBinary], c.dir, c.settings.output,
 		"--data-dir="+filepath.Join(c.dir, "etcd"),
 		"--listen-client-urls="+clientURL,
 		"--advertise-client-urls="+clientURL,
@@ -127,7 +137,7 @@ func (c *ControlPlane) startAPIServer(ctx context.Context, etcdURL, port string)
 			"--audit-log-mode=blocking") // a request is in the log before its answer is out
 	}
 	args = append(args, c.settings.apiServer...)
-	c.apiServer, err = startProcess(filepath.Join(c.assets, apiServerBinary), c.dir, c.settings.output, args...)
+	c.apiServer, err = startProcess(c.assets[apiServerBinary], c.dir, c.settings.output, args...)
 	if err != nil {
 		return err
 	}
@@ -146,7 +156,15 @@ func (c *ControlPlane) startAPIServer(ctx context.Context, etcdURL, port string)
 const controllers = "garbage-collector-controller,namespace-controller,serviceaccount-controller," +
 	"resourcequota-controller,clusterrole-aggregation-controller"
 
+// HasControllerManager tells whether there is a garbage collector; see WithOptionalControllerManager.
+func (c *ControlPlane) HasControllerManager() bool {
+	return c.attached() || c.assets[controllerManagerBinary] != ""
+}
+
 func (c *ControlPlane) startControllerManager(ctx context.Context) error {
+	if c.attached() || !c.HasControllerManager() {
+		return nil
+	}
 	admin, err := c.AdminKubeconfig()
 	if err != nil {
 		return err
@@ -155,7 +173,7 @@ func (c *ControlPlane) startControllerManager(ctx context.Context) error {
 	if err := os.WriteFile(kubeconfig, admin, 0o600); err != nil {
 		return err
 	}
-	c.controllerManager, err = startProcess(filepath.Join(c.assets, controllerManagerBinary), c.dir, c.settings.output,
+	c.controllerManager, err = startProcess(c.assets[controllerManagerBinary], c.dir, c.settings.output,
 		"--kubeconfig="+kubeconfig,
 		"--controllers="+controllers,
 		"--leader-elect=false",

@@ -73,7 +73,9 @@ func writeCredentials(dir string) (credentials, error) {
 func kubeconfig(cfg *rest.Config, namespace string) ([]byte, error) {
 	const name = "direct-secrets"
 	out := clientcmdapi.NewConfig()
-	out.Clusters[name] = &clientcmdapi.Cluster{Server: cfg.Host, CertificateAuthorityData: cfg.CAData}
+	out.Clusters[name] = &clientcmdapi.Cluster{
+		Server: cfg.Host, CertificateAuthorityData: cfg.CAData, InsecureSkipTLSVerify: cfg.Insecure, TLSServerName: cfg.ServerName,
+	}
 	out.AuthInfos[name] = &clientcmdapi.AuthInfo{Token: cfg.BearerToken}
 	out.Contexts[name] = &clientcmdapi.Context{Cluster: name, AuthInfo: name, Namespace: namespace}
 	out.CurrentContext = name

@@ -26,7 +26,7 @@ const parentFolder = "CONTROLPLANE_TEST_PARENT_FOLDER"
 
 // beParent is what the test binary does when it is run with parentFolder.
 func beParent(dir string) error {
-	assets, err := findAssets("")
+	assets, err := findAssets()
 	if err != nil {
 		return err
 	}

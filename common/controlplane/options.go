@@ -9,16 +9,17 @@ import (
 type Option func(*settings)
 
 type settings struct {
-	assets    string
+	optional  []string
 	crds      [][]byte
 	apiServer []string
 	output    io.Writer
 	audit     bool
 }
 
-// WithAssets takes the binaries from dir, before any environment variable is asked.
-func WithAssets(dir string) Option {
-	return func(s *settings) { s.assets = dir }
+// WithOptionalControllerManager does without kube-controller-manager where it is not found. Nothing is collected then
+// when its owner goes, and no namespace that is deleted ever goes.
+func WithOptionalControllerManager() Option {
+	return func(s *settings) { s.optional = append(s.optional, controllerManagerBinary) }
 }
 
 // WithCRDs installs CustomResourceDefinitions, YAML documents each, before the

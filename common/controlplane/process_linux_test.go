@@ -14,7 +14,7 @@ import (
 func TestServersDieWithTheirParent(t *testing.T) {
 	dir := t.TempDir()
 	parent := exec.Command(os.Args[0])
-	parent.Env = append(os.Environ(), parentFolder+"="+dir, "KUBEBUILDER_ASSETS="+cluster.assets)
+	parent.Env = append(os.Environ(), parentFolder+"="+dir)
 	parent.Stderr = os.Stderr
 	out, err := parent.StdoutPipe()
 	if err != nil {

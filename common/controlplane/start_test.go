@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
@@ -25,28 +26,52 @@ func TestFindAssets(t *testing.T) {
 		}
 		return dir
 	}
-	complete, partial := folder("etcd", "kube-apiserver", "kube-controller-manager"), folder("etcd")
+	complete, partial := folder("etcd", "kube-apiserver", "kube-controller-manager"), folder("etcd", "kube-apiserver")
+	all := []string{"etcd", "kube-apiserver", "kube-controller-manager"}
 
 	cases := map[string]struct {
-		dir, env string
-		want     string
+		reason   string
+		env      string
+		cached   []string
+		optional string
+		want     []string // Names of those in the environment's folder.
 		wantErr  string
 	}{
-		"Given":       {dir: complete, env: partial, want: complete},
-		"Environment": {env: complete, want: complete},
-		"Incomplete":  {env: partial, wantErr: "no kube-apiserver, kube-controller-manager in " + partial + ": run `make controlplane`"},
-		"NotBuilt":    {wantErr: filepath.Join("direct-secrets", "controlplane", Version) + ": run `make controlplane`"},
+		"Environment": {reason: "what a user names comes first", env: complete, cached: all, want: all},
+		"Both":        {reason: "what the user's folder lacks, as envtest's does, is cached", env: partial, cached: all, want: all[:2]},
+		"Cache":       {reason: "a build is found by itself", cached: all},
+		"Incomplete":  {reason: "the error names what is missing", env: partial, wantErr: "no kube-controller-manager in " + partial + " or "},
+		"Optional":    {reason: "the demo does without a garbage collector", env: partial, optional: "kube-controller-manager", want: all[:2]},
+		"NotBuilt":    {reason: "the error says what to do", wantErr: filepath.Join("direct-secrets", "controlplane", Version) + ": run `make controlplane`"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
+			cache := t.TempDir()
 			t.Setenv("KUBEBUILDER_ASSETS", tc.env)
-			t.Setenv("XDG_CACHE_HOME", t.TempDir())
-			got, err := findAssets(tc.dir)
-			if got != tc.want {
-				t.Errorf("findAssets: got %q, want %q", got, tc.want)
+			t.Setenv("XDG_CACHE_HOME", cache)
+			cached := filepath.Join(cache, "direct-secrets", "controlplane", Version)
+			want := map[string]string{}
+			if err := os.MkdirAll(cached, 0o700); err != nil {
+				t.Fatal(err)
+			}
+			for _, n := range tc.cached {
+				want[n] = filepath.Join(cached, n)
+				if err := os.WriteFile(want[n], nil, 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for _, n := range tc.want {
+				want[n] = filepath.Join(tc.env, n)
+			}
+			if tc.wantErr != "" {
+				want = nil
+			}
+			got, err := findAssets(tc.optional)
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("%s: findAssets: -want, +got:\n%s", tc.reason, diff)
 			}
 			if (err == nil) != (tc.wantErr == "") || err != nil && !strings.Contains(err.Error(), tc.wantErr) {
-				t.Errorf("findAssets: got error %v, want one that says %q", err, tc.wantErr)
+				t.Errorf("%s: findAssets: got error %v, want one that says %q", tc.reason, err, tc.wantErr)
 			}
 		})
 	}
@@ -55,7 +80,7 @@ func TestFindAssets(t *testing.T) {
 // A wrong flag must not cost a test's timeout, and the error must show why.
 func TestStartFails(t *testing.T) {
 	var output bytes.Buffer
-	_, err := Start(t.Context(), WithAssets(cluster.assets), WithAPIServerArg("no-such-flag", "1"), WithOutput(&output))
+	_, err := Start(t.Context(), WithAPIServerArg("no-such-flag", "1"), WithOutput(&output))
 	if want := "unknown flag: --no-such-flag"; err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("Start: got %v, want an error that says %q", err, want)
 	}
@@ -67,13 +92,13 @@ func TestStartFails(t *testing.T) {
 func TestStartStopsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := Start(ctx, WithAssets(cluster.assets)); err == nil {
+	if _, err := Start(ctx); err == nil {
 		t.Error("Start with a cancelled context: got no error")
 	}
 }
 
 func TestStopEndsOnlyItsOwn(t *testing.T) {
-	second, err := Start(t.Context(), WithAssets(cluster.assets))
+	second, err := Start(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +128,7 @@ func TestStopEndsOnlyItsOwn(t *testing.T) {
 }
 
 func TestWithCRDs(t *testing.T) {
-	c, err := Start(t.Context(), WithAssets(cluster.assets), WithCRDs(crd("figs")))
+	c, err := Start(t.Context(), WithCRDs(crd("figs")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,7 +168,7 @@ func TestMainReportsFailures(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got := run(runnerFunc(func() int { return tc.tests }), func(*ControlPlane) error { return tc.setup }, WithAssets(cluster.assets))
+			got := run(runnerFunc(func() int { return tc.tests }), func(*ControlPlane) error { return tc.setup })
 			if got != tc.want {
 				t.Errorf("run: got %d, want %d", got, tc.want)
 			}

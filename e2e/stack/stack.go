@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -18,6 +19,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -47,7 +49,9 @@ type Stack struct {
 	// AWS is the emulator.
 	AWS *emulator.Server
 
-	dir string
+	dir     string
+	modules []module
+	guest   *guest
 }
 
 // Options of a Stack.
@@ -56,11 +60,19 @@ type Options struct {
 	Audit bool
 	// Output takes what the servers print; default: nobody.
 	Output io.Writer
+	// ControlPlane are further options of the control plane.
+	ControlPlane []controlplane.Option
 	// AWS are options of the emulator.
 	AWS []emulator.Option
 	// Bare leaves the cluster empty: CRDs and rights come with Install. Without it they are there, as the modules
 	// ship them.
 	Bare bool
+	// Modules are those whose CRDs and rights are there; default: all.
+	Modules []string
+	// Cluster is one that runs already, for example kind; default: a control plane that the Stack starts. Nothing of
+	// what the Stack creates may be there; Stop deletes it, and Namespaces with it, which are created by the caller.
+	Cluster    *rest.Config
+	Namespaces []string
 }
 
 // Start starts a Stack. Stop must be called, also to remove its files.
@@ -75,27 +87,13 @@ func Start(ctx context.Context, o Options) (s *Stack, err error) {
 	if s.dir, err = os.MkdirTemp("", "direct-secrets-"); err != nil {
 		return s, err
 	}
-	var opts []controlplane.Option
-	if !o.Bare {
-		all := crds.All()
-		for _, m := range modules {
-			all = append(all, m.crds()...)
-		}
-		opts = append(opts, controlplane.WithCRDs(all...))
-	}
-	if o.Audit {
-		opts = append(opts, controlplane.WithAuditLog())
-	}
-	if o.Output != nil {
-		opts = append(opts, controlplane.WithOutput(o.Output))
-	}
-	if s.ControlPlane, err = controlplane.Start(ctx, opts...); err != nil {
+	s.modules = slices.DeleteFunc(slices.Clone(modules), func(m module) bool {
+		return len(o.Modules) > 0 && !slices.Contains(o.Modules, m.name)
+	})
+	if err := s.join(ctx, o); err != nil {
 		return s, err
 	}
 	if s.AWS, err = emulator.Start(append([]emulator.Option{emulator.WithRegion(Region)}, o.AWS...)...); err != nil {
-		return s, err
-	}
-	if s.Admin, err = client.New(s.Config(), client.Options{Scheme: Scheme()}); err != nil {
 		return s, err
 	}
 	s.Installation = plain(s)
@@ -103,6 +101,53 @@ func Start(ctx context.Context, o Options) (s *Stack, err error) {
 		return s, nil
 	}
 	return s, s.grant(ctx)
+}
+
+// join starts a control plane, or uses the cluster that is given.
+func (s *Stack) join(ctx context.Context, o Options) (err error) {
+	if o.Cluster == nil {
+		s.ControlPlane, err = controlplane.Start(ctx, options(s.modules, o)...)
+	} else {
+		s.ControlPlane, err = controlplane.Attach(o.Cluster)
+	}
+	if err != nil {
+		return err
+	}
+	if s.Admin, err = client.New(s.Config(), client.Options{Scheme: Scheme()}); err != nil || o.Cluster == nil {
+		return err
+	}
+	g, err := newGuest(s.Admin, s.modules, o.Namespaces)
+	if err != nil {
+		return err
+	}
+	if err := g.arrive(ctx); err != nil {
+		return err
+	}
+	s.guest = g
+	return s.InstallCRDs(ctx, crdsOf(s.modules)...)
+}
+
+func options(modules []module, o Options) []controlplane.Option {
+	var opts []controlplane.Option
+	if !o.Bare {
+		opts = append(opts, controlplane.WithCRDs(crdsOf(modules)...))
+	}
+	if o.Audit {
+		opts = append(opts, controlplane.WithAuditLog())
+	}
+	if o.Output != nil {
+		opts = append(opts, controlplane.WithOutput(o.Output))
+	}
+	return append(opts, o.ControlPlane...)
+}
+
+// crdsOf returns the CRDs of common and of modules.
+func crdsOf(modules []module) [][]byte {
+	all := crds.All()
+	for _, m := range modules {
+		all = append(all, m.crds()...)
+	}
+	return all
 }
 
 // Scheme returns the types that scenarios use.
@@ -123,6 +168,9 @@ func Scheme() *runtime.Scheme {
 // Stop ends the servers. Processes must have ended before. It is an error if one of them has met a data race or a panic.
 func (s *Stack) Stop() error {
 	errs := []error{s.faults()}
+	if s.guest != nil {
+		errs = append(errs, s.guest.leave())
+	}
 	if s.ControlPlane != nil {
 		errs = append(errs, s.ControlPlane.Stop())
 	}
@@ -162,7 +210,7 @@ func (s *Stack) grant(ctx context.Context) error {
 	if err := s.CreateNamespace(ctx, Namespace); err != nil {
 		return err
 	}
-	for _, m := range modules {
+	for _, m := range s.modules {
 		if err := s.grantTo(ctx, m); err != nil {
 			return fmt.Errorf("cannot grant %s its rights: %w", m.name, err)
 		}

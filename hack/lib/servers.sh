@@ -22,9 +22,9 @@ cached() {
 }
 
 # once sees to it that the folder $2 has the programs $3 and so on, which are $1 in messages. Where
-# it lacks one, it calls the function `build` of the script with a folder to put all of them in.
+# it lacks some, it calls the function `build` of the script with a folder to put them in and their names.
 once() {
-	local what=$1 folder=$2 program
+	local what=$1 folder=$2 lacks program
 	shift 2
 	if [[ -z $(missing "$folder" "$@") ]]; then return; fi
 
@@ -35,32 +35,35 @@ once() {
 		exec 9>"$folder/.lock"
 		flock -n 9 || { echo "Waiting for another build of $what." >&2 && flock 9; }
 	fi
-	if [[ -z $(missing "$folder" "$@") ]]; then return; fi
+	read -ra lacks <<<"$(missing "$folder" "$@")"
+	if ((${#lacks[@]} == 0)); then return; fi
 
 	scratch=$(mktemp -d "$folder/.build.XXXXXX")
 	trap 'rm -rf "$scratch"' EXIT
-	echo "Building $what into $folder." >&2
+	echo "Looking for $what; what cannot be had is built into $folder." >&2
 	echo "This takes some minutes and happens once." >&2
-	build "$scratch"
-	for program in "$@"; do
+	build "$scratch" "${lacks[@]}"
+	for program in "${lacks[@]}"; do
 		mv -f "$scratch/$program" "$folder/$program"
 	done
 }
 
-# compile runs `go build` with the arguments $2 and so on in the folder of server $1. The result is
+# compile builds package ${@: -1} with further arguments of `go build` in the folder of server $1. The result is
 # for this machine, whatever the caller's environment is set to build for.
 compile() {
-	local server=$1
+	local server=$1 package=${*: -1}
 	shift
-	CGO_ENABLED=0 GOOS='' GOARCH='' GOFLAGS='-mod=readonly -buildvcs=false -trimpath' GOWORK=off \
-		go -C "$servers/$server" build -v "$@" 2>&1 | progress "$server"
+	export CGO_ENABLED=0 GOOS='' GOARCH='' GOFLAGS='-mod=readonly -buildvcs=false -trimpath' GOWORK=off
+	echo "  ${package##*/}: downloading modules" >&2
+	go -C "$servers/$server" build -v "$@" 2>&1 |
+		progress "${package##*/}" "$(go -C "$servers/$server" list -deps "$package" 2>/dev/null | wc -l)"
 }
 
-# progress turns the package names of `go build -v` into a line now and then.
+# progress turns the package names of `go build -v` into a line now and then. $2 is how many packages there are.
 progress() {
-	awk -v name="$1" '
+	awk -v name="$1" -v all="${2:-some}" '
 		/^go: downloading/ { if (++got % 50 == 0) say(got " modules downloaded"); next }
-		/^[A-Za-z0-9.\/_-]+$/ { if (++built % 100 == 0) say(built " packages compiled"); next }
+		/^[A-Za-z0-9.\/_-]+$/ { if (++built % 100 == 0) say(built " of " all " packages compiled"); next }
 		{ print; fflush() }
 		function say(what) { print "  " name ": " what; fflush() }' >&2
 }

@@ -18,10 +18,12 @@ import (
 	kerrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/controlplane"
 	"github.com/direct-secrets/direct-secrets/e2e/stack"
 	"github.com/direct-secrets/direct-secrets/provider-aws/examples"
 )
@@ -32,15 +34,32 @@ const patience = time.Minute
 // example is the name of the ExternalSecret, and of its Secret, in the example.
 var example = types.NamespacedName{Namespace: "shop", Name: "db"}
 
-// Run shows the demo. If stdin is a terminal, everything stays up until ctx ends.
-func Run(ctx context.Context, stdin *os.File, out io.Writer) (err error) {
+// Run shows the demo, in a cluster that runs already or, where that is nil, on a control plane of its own. If stdin is a
+// terminal, everything stays up until ctx ends. What it has created in a cluster it deletes.
+func Run(ctx context.Context, cluster *rest.Config, stdin *os.File, out io.Writer) (err error) {
 	ctrl.SetLogger(logr.Discard())
 	d := &demo{out: out}
-	d.say("Starting etcd, kube-apiserver and kube-controller-manager, and an emulator of AWS.")
-	if d.stack, err = stack.Start(ctx, stack.Options{}); err != nil {
+	if cluster == nil {
+		d.say("Starting a control plane and an emulator of AWS.")
+	} else {
+		d.say("Using the cluster at %s, and starting an emulator of AWS.", cluster.Host)
+	}
+	d.stack, err = stack.Start(ctx, stack.Options{
+		Modules: []string{stack.ProviderAWS}, Cluster: cluster, Namespaces: []string{example.Namespace},
+		ControlPlane: []controlplane.Option{controlplane.WithOptionalControllerManager()},
+	})
+	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, d.stack.Stop()) }()
+	defer func() {
+		if cluster != nil {
+			d.say("Deleting all that the demo has created in the cluster.")
+		}
+		err = errors.Join(err, d.stack.Stop())
+	}()
+	if !d.stack.HasControllerManager() {
+		d.say("There is no kube-controller-manager, which the demo can do without: no garbage is collected.")
+	}
 	d.say("Starting provider-aws as a process of its own, with the rights of its ServiceAccount.")
 	p, err := d.stack.StartModule(ctx, stack.ProviderAWS)
 	if err != nil {
@@ -144,7 +163,7 @@ func (d *demo) stay(ctx context.Context) error {
 	}
 	d.say("Everything stays up until you press Ctrl-C. In another terminal:")
 	d.print("export KUBECONFIG=" + path + "\n" +
-		"kubectl get externalsecrets,awssecretsmanagers,secrets -n shop\n" +
+		"kubectl get externalsecrets.direct-secrets.io,awssecretsmanagers.aws.direct-secrets.io,secrets -n shop\n" +
 		"curl -X PUT --data '{\"password\":\"third\"}' " + d.stack.AWS.URL() + "/_control/secrets/shop/db\n")
 	<-ctx.Done()
 	return nil

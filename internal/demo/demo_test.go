@@ -1,0 +1,155 @@
+package demo
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/controlplane"
+	"github.com/direct-secrets/direct-secrets/e2e/stack"
+)
+
+var (
+	cluster *controlplane.ControlPlane
+	admin   client.Client
+)
+
+func TestMain(m *testing.M) {
+	controlplane.Main(m, func(c *controlplane.ControlPlane) (err error) {
+		cluster = c
+		admin, err = client.New(c.Config(), client.Options{Scheme: stack.Scheme()})
+		return err
+	})
+}
+
+// present returns what the demo could leave in the cluster.
+func present(t *testing.T) []string {
+	t.Helper()
+	var all []string
+	for _, gvk := range []schema.GroupVersionKind{
+		{Version: "v1", Kind: "Namespace"},
+		{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "ClusterRole"},
+		{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "ClusterRoleBinding"},
+		{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"},
+	} {
+		list := &metav1.PartialObjectMetadataList{}
+		list.SetGroupVersionKind(gvk)
+		if err := admin.List(t.Context(), list); err != nil {
+			t.Fatal(err)
+		}
+		for _, o := range list.Items {
+			all = append(all, gvk.Kind+" "+o.Name)
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// run shows the demo in the cluster, without a terminal, and returns what it prints.
+func run(t *testing.T) (string, error) {
+	t.Helper()
+	null, err := os.Open(os.DevNull)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = null.Close() }()
+	var out strings.Builder
+	err = Run(t.Context(), cluster.Config(), null, &out)
+	return out.String(), err
+}
+
+// TestCluster shows the demo in a cluster that runs already.
+func TestCluster(t *testing.T) {
+	dir := t.TempDir()
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(dir, stack.ProviderAWS), ".")
+	build.Dir = filepath.Join("..", "..", stack.ProviderAWS)
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	t.Setenv(stack.BinEnv, dir)
+	before := present(t)
+
+	out, err := run(t)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for _, want := range []string{"reason: SecretSynced", "The Secret has the new password.", "It is back after", "Deleting all that the demo has created"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("the demo does not print %q:\n%s", want, out)
+		}
+	}
+	if diff := cmp.Diff(before, present(t)); diff != "" {
+		t.Errorf("what the demo leaves in the cluster: -before, +after:\n%s", diff)
+	}
+
+	t.Run("Occupied", func(t *testing.T) {
+		ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: example.Namespace}}
+		if err := admin.Create(t.Context(), ns); err != nil {
+			t.Fatal(err)
+		}
+		before := present(t)
+		if out, err := run(t); err == nil || !strings.Contains(err.Error(), "Namespace shop") {
+			t.Errorf("the namespace is somebody else's: got %v, want an error that names it\n%s", err, out)
+		}
+		if diff := cmp.Diff(before, present(t)); diff != "" {
+			t.Errorf("what is refused changes nothing: -before, +after:\n%s", diff)
+		}
+		remove(t, ns)
+	})
+
+	t.Run("Shared", func(t *testing.T) {
+		foreign := &v1alpha1.ExternalSecret{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "foreign"},
+			Spec: v1alpha1.ExternalSecretSpec{
+				StoreRef: &v1alpha1.StoreRef{Kind: "VaultKV", Name: "theirs"},
+				Data:     []v1alpha1.DataEntry{{SecretKey: "a", RemoteRef: v1alpha1.RemoteRef{Key: "a"}}},
+			},
+		}
+		created := make(chan error, 1)
+		go func() {
+			for {
+				err := admin.Create(t.Context(), foreign)
+				if !meta.IsNoMatchError(err) && client.IgnoreNotFound(err) != nil || err == nil {
+					created <- err
+					return
+				}
+			}
+		}()
+		out, err := run(t)
+		if err := <-created; err != nil {
+			t.Fatal(err)
+		}
+		if err == nil || !strings.Contains(err.Error(), "CustomResourceDefinition externalsecrets.direct-secrets.io is left") {
+			t.Errorf("somebody has made an object meanwhile: got %v, want an error that says that its CRD is left\n%s", err, out)
+		}
+		if err := admin.Get(t.Context(), client.ObjectKeyFromObject(foreign), foreign); err != nil {
+			t.Errorf("the object of somebody else is lost: %v", err)
+		}
+	})
+}
+
+// remove deletes an object and waits until it is gone.
+func remove(t *testing.T, o client.Object) {
+	t.Helper()
+	if err := admin.Delete(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	controlplane.Eventually(t, func() string {
+		if err := admin.Get(context.Background(), client.ObjectKeyFromObject(o), o); client.IgnoreNotFound(err) != nil || err == nil {
+			return o.GetName() + " is still there"
+		}
+		return ""
+	})
+}
