@@ -15,14 +15,25 @@ IMAGES ?= $(patsubst %/main.go,%,$(wildcard provider-*/main.go generator-*/main.
 IMAGE_VERSION ?= 0.0.0-dev
 ARCHS ?= amd64 arm64
 
-# The race detector needs a C compiler. Without one the tests run all the same.
-RACE ?= $(if $(shell command -v $$(go env CC)),-race)
+# Tests and binaries are compiled alike, so that what one has compiled serves the other.
+export GOFLAGS += -trimpath
+GO_TEST = CGO_ENABLED=0 go test $(GO_TEST_FLAGS)
+# The race detector needs a C compiler.
+GO_RACE = env CGO_ENABLED=1 go test -race $(GO_TEST_FLAGS)
+# More run at a time than there are cores: most of them wait for servers. TAGS=long adds the tests that take long.
+TAGS ?=
 TEST_TIMEOUT ?= 30m
+GO_TEST_FLAGS = -p 3 -parallel 8 -timeout $(TEST_TIMEOUT) -tags=$(TAGS) $(TEST_FLAGS)
+TEST_FLAGS ?=
+
+# each runs $(1) in each module, and fails at the end if it failed in one.
+each = failed=; for module in $(MODULES); do echo "== $$module"; (cd $$module && $(1)) || failed+=" $$module"; done; \
+	if [[ -n $$failed ]]; then echo "FAILED:$$failed" >&2; exit 1; fi
 
 # Exports the folder of the control plane's binaries, which it builds where they are absent.
 ASSETS = KUBEBUILDER_ASSETS=$$(hack/controlplane.sh); export KUBEBUILDER_ASSETS;
 # Exports all that tests run against.
-SERVERS = $(ASSETS) VAULT_TEST_SERVER=$$(hack/vault.sh); export VAULT_TEST_SERVER; HELM=$$(hack/helm.sh); export HELM; PROMETHEUS=$$(hack/prometheus.sh); export PROMETHEUS;
+SERVERS = $(ASSETS) VAULT_TEST_SERVER=$$(hack/vault.sh); export VAULT_TEST_SERVER;
 
 .PHONY: help
 help: ## Show this list.
@@ -46,27 +57,38 @@ controlplane: ## Build or find kube-apiserver, kube-controller-manager and etcd;
 
 # Go does not see that tests of e2e depend on files outside of their module: pages, charts and the modules' sources.
 .PHONY: test
-test: ## Run all tests, with the race detector, against a real control plane.
-	@$(if $(RACE),,echo "No C compiler found: the tests run WITHOUT the race detector." >&2;) \
-	$(SERVERS) failed=; \
-	for module in $(MODULES); do \
-		echo "== $$module"; \
-		[[ $$module == ./e2e ]] && always=-count=1 || always=; \
-		(cd $$module && go test $(RACE) $$always -timeout $(TEST_TIMEOUT) ./...) || failed+=" $$module"; \
-	done; \
-	if [[ -n $$failed ]]; then echo "FAILED:$$failed"; exit 1; fi
+test: ## Run the unit tests and the tests on a real control plane of all modules: before each commit.
+	@$(SERVERS) $(call each,$(GO_TEST) $$([[ $$module != ./e2e ]] || echo -count=1) ./...)
+
+.PHONY: race
+race: ## Run what has concurrency of its own with the race detector: unit tests, and a scenario of each controller.
+	@$(SERVERS) RACE="$(GO_RACE)" hack/race.sh
+
+.PHONY: test-race
+test-race: ## Run the tests of `make test` with the race detector.
+	@$(SERVERS) $(call each,$(GO_RACE) ./...)
+
+.PHONY: test-standalone
+test-standalone: ## Test each module alone against a packed common (COMMON=v0.1.1 for another version).
+	@$(SERVERS) COMMON=$(COMMON) hack/standalone.sh test $(MODULES)
+
+.PHONY: test-all
+test-all: ## Run all tests, the long ones too, with the race detector; each module alone; and the fuzz targets. It takes hours.
+	@$(MAKE) --no-print-directory test-race TAGS=long TEST_TIMEOUT=90m
+	@$(MAKE) --no-print-directory test-standalone
+	@$(MAKE) --no-print-directory fuzz
 
 .PHONY: e2e
-e2e: ## Run the scenarios (K8S=1.36.3 for another version of Kubernetes, E2E_FLAGS for more).
-	@$(SERVERS) exec go -C e2e test $(RACE) -count=1 -timeout $(TEST_TIMEOUT) $(E2E_FLAGS) ./...
+e2e: ## Run all scenarios (K8S=1.36.3 for another version of Kubernetes, E2E_FLAGS for more).
+	@$(SERVERS) exec go -C e2e test -race -tags long -count=1 -timeout 90m $(E2E_FLAGS) ./...
 
 .PHONY: fuzz
 fuzz: ## Run every fuzz target for half a minute (FUZZTIME for another time).
 	@hack/fuzz.sh .
 
 .PHONY: demo
-demo: build ## Show a secret of AWS Secrets Manager become a Kubernetes Secret.
-	@$(ASSETS) exec $(BIN)/dsctl demo
+demo: ## Show a secret of AWS Secrets Manager become a Kubernetes Secret.
+	@hack/demo.sh $(DEMO_FLAGS)
 
 .PHONY: bench
 bench: build ## Measure 1,000 ExternalSecrets over 50 namespaces beside the floor (BENCH_FLAGS for more).
@@ -87,7 +109,7 @@ generate: $(TOOLS)/controller-gen ## Write the deep copies and the CRDs of every
 
 .PHONY: charts
 charts: ## Package the charts into bin/charts; the same tree gives the same bytes.
-	@hack/charts.sh
+	@go run ./hack/chartpackages $(BIN)/charts
 
 .PHONY: images
 images: ## Write an OCI archive per module into bin/images and print the digests (IMAGE_VERSION, ARCHS, IMAGES).
@@ -112,16 +134,11 @@ lint: $(TOOLS)/golangci-lint ## Run golangci-lint over every module.
 	done
 
 .PHONY: standalone
-standalone: ## Build and test each module alone against a packed common (COMMON=v0.1.1 for another version).
-	@$(SERVERS) COMMON=$(COMMON) hack/standalone.sh $(MODULES)
+standalone: ## Build and vet each module alone, with its tests, against a packed common (COMMON=v0.1.1 for another version).
+	@COMMON=$(COMMON) hack/standalone.sh vet $(MODULES)
 
-$(TOOLS)/actionlint: hack/actionlint/go.mod hack/actionlint/go.sum
-	@mkdir -p $(TOOLS)
-	@echo "bin/tools/actionlint"
-	@CGO_ENABLED=0 go -C hack/actionlint build -trimpath -ldflags '-s -w' -o $@ $$(go -C hack/actionlint list tool)
-
-# The other tools are pinned in the root go.mod. They are rebuilt when a pin changes.
-$(TOOLS)/%: go.mod go.sum
+# Each tool is pinned in a folder of its own below hack. It is rebuilt when its pin changes.
+$(TOOLS)/%: hack/%/go.mod hack/%/go.sum
 	@mkdir -p $(TOOLS)
 	@echo "bin/tools/$*"
-	@CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o $@ $$(go list tool | grep '/$*$$')
+	@CGO_ENABLED=0 go -C hack/$* build -trimpath -ldflags '-s -w' -o $@ $$(go -C hack/$* list tool)

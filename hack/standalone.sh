@@ -1,14 +1,17 @@
 #!/usr/bin/env bash
-# Proves that each module stands alone, and that a bump of common is one of versions alone. The arguments
-# are the folders of the modules; COMMON is the version of common, that which they require unless set.
+# Proves that each module stands alone, and that a bump of common is one of versions alone. The first argument is what
+# is done with each module: `vet` builds and vets it with its tests, `test` runs these, too. The others are the folders of
+# the modules; COMMON is the version of common, that which they require unless set.
 #
 # First every go.mod of a copy of the tree moves to that common, and is tidied, as Renovate leaves it.
-# Then common and every module that requires it are taken out of that copy, and built and tested without
+# Then common and every module that requires it are taken out of that copy, and built and vetted without
 # their `replace`, against common as a module proxy would serve it.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source hack/lib/tree.sh
 
+what=$1
+shift
 root=github.com/direct-secrets/direct-secrets
 common=$root/common
 version=${COMMON:-$(go list -m -f '{{.Version}}' "$common")}
@@ -76,7 +79,8 @@ for module in "${modules[@]}"; do
 		go mod tidy # common is in go.sum only now
 	fi
 	go build ./...
-	go test -short -count=1 -timeout 30m ./... # `make test` has gone through all that -short leaves out.
+	go vet ./...
+	if [[ $what == test ]]; then go test -count=1 -timeout 30m ./...; fi
 	mv "$work/modules/$module" "$work/done-$module" # nothing may lean on a neighbour
 	cd "$OLDPWD"
 done

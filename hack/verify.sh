@@ -54,6 +54,16 @@ uses imports github.com/aws/aws-sdk-go-v2
 uses imports cloud.google.com/go/secretmanager
 if [[ -d provider-vault ]]; then uses imports github.com/hashicorp/vault/api; fi
 
+echo "== versions"
+# What the programs of `make demo` share is of one version, or it is compiled once for each, with all that imports it. The
+# modules of Kubernetes that its go.mod replaces have the version v0.0.0 there.
+versions() { go -C "$1" list -deps -f '{{with .Module}}{{if not .Main}}{{.Path}} {{.Version}}{{end}}{{end}}' "$2" | grep -v ' v0.0.0$' | sort -u; }
+versions . ./cmd/dsctl | grep -v "direct-secrets/direct-secrets" >"$work/dsctl"
+for other in provider-aws:. e2e/servers/kubernetes:k8s.io/kubernetes/cmd/kube-apiserver; do
+	differ=$(join "$work/dsctl" <(versions "${other%%:*}" "${other#*:}") | awk '$2 != $3')
+	[[ -z $differ ]] || fail "dsctl and ${other%%:*} build with different versions (dsctl has the first) of: $differ"
+done
+
 echo "== a new provider"
 { hack/new-provider.sh acme AcmeVault "$work" && go -C "$work/provider-acme" test ./...; } >"$work/new" 2>&1 ||
 	{ cat "$work/new"; fail "what \`make new-provider\` lays out does not pass its tests"; }

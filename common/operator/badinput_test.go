@@ -16,6 +16,7 @@ import (
 type spec = func(*v1alpha1.ExternalSecret)
 
 func TestBadInput(t *testing.T) {
+	t.Parallel()
 	cases := map[string]struct {
 		why     string
 		spec    spec
@@ -172,6 +173,7 @@ func (e *env) wantUnchanged(before *corev1.Secret) {
 
 // TestFaults has an object of two keys, one of which fails in each way that a provider can.
 func TestFaults(t *testing.T) {
+	t.Parallel()
 	cases := map[string]struct {
 		why     string
 		fault   fake.Fault

@@ -21,6 +21,7 @@ var errBoom = errors.New("boom")
 // TestCalls counts the calls for objects that are there when the operator starts, and so are due
 // together.
 func TestCalls(t *testing.T) {
+	t.Parallel()
 	cases := map[string]struct {
 		why     string
 		objects int
@@ -213,6 +214,7 @@ func withAuth(s *fakev1.FakeStore) {
 
 // TestRouting changes how the store is referred to.
 func TestRouting(t *testing.T) {
+	t.Parallel()
 	cases := map[string]struct {
 		why  string
 		ref  v1alpha1.StoreRef

@@ -71,6 +71,7 @@ func (b *lagging) Read(p []byte) (int, error) {
 // TestFence has an operator whose cache of ExternalSecrets is behind, beside one that is up to date.
 // The one behind sees that the Secret is not as it wants it, and writes nothing.
 func TestFence(t *testing.T) {
+	t.Parallel()
 	cases := map[string]struct {
 		why string
 		// moveOn changes the object while the first operator does not see it.

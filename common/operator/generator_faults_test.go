@@ -43,6 +43,7 @@ func (g *genEnv) caughtUp() {
 // TestInUse does what makes a credential look as if nobody held it. What a Secret holds must live (newGenEnv sees
 // to that); when all is gone nothing may be left.
 func TestInUse(t *testing.T) {
+	t.Parallel()
 	orphan := func(es *v1alpha1.ExternalSecret) { es.Spec.Target.CreationPolicy = v1alpha1.CreateOrphan }
 	once := func(es *v1alpha1.ExternalSecret) { es.Spec.RefreshPolicy = v1alpha1.RefreshCreatedOnce }
 	reads := func(g *genEnv) func(*v1alpha1.ExternalSecret) {

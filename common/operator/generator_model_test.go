@@ -21,21 +21,18 @@ var generatorSeed = flag.Uint64("generator.seed", 20261121, "seed of TestGenerat
 const (
 	// generatorWorkers go through their sequences at the same time; each mostly waits.
 	generatorWorkers = 6
-	// generatorSequences is how many each worker goes through, generatorSteps how many steps each has.
-	generatorSequences, generatorSteps = 3, 12
+	// generatorSteps is how many steps each of the generatorSequences has, which each worker goes through.
+	generatorSteps = 12
 )
 
 // TestGeneratorModel does at random what rotates and what must not, with faults and restarts at any time. The
 // value must change with each rotation, once, and with nothing else; no credential is made in vain, none is
 // revoked while a Secret holds it, and none is left.
 func TestGeneratorModel(t *testing.T) {
+	t.Parallel()
 	seed := *generatorSeed
 	if seed == 0 {
 		seed = rand.Uint64()
-	}
-	sequences := generatorSequences
-	if testing.Short() {
-		sequences = 1
 	}
 	var wg sync.WaitGroup
 	for i := range generatorWorkers {
@@ -43,7 +40,7 @@ func TestGeneratorModel(t *testing.T) {
 			t.Run(fmt.Sprintf("Worker%d", i), func(t *testing.T) {
 				// Not by t.Parallel, which would run but one worker for each core.
 				g := genEnvOf(newSerialEnv(t), leased, func(o *fakev1.FakeGenerator) { o.Spec.TTL, o.Spec.RotationInterval = "1000h", "24h" })
-				for n := range sequences {
+				for n := range generatorSequences {
 					m := &generatorModel{genEnv: g, name: fmt.Sprintf("db-%d", n), random: rand.New(rand.NewPCG(seed, uint64(i*generatorSequences+n)))}
 					t.Logf("seed %d, worker %d, sequence %d", seed, i, n)
 					m.sequence()

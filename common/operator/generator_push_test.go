@@ -136,6 +136,7 @@ func sorted(names ...string) []string { return slices.Sorted(slices.Values(names
 // TestStaleCaches has an operator one of whose caches is behind, beside one that is up to date and has
 // rotated already. The one behind must not rotate again.
 func TestStaleCaches(t *testing.T) {
+	t.Parallel()
 	never := func(es *v1alpha1.ExternalSecret) { es.Spec.Target.CleanupPolicy = v1alpha1.CleanupNever }
 	rotate := func(g *genEnv) { update(g.env, g.get("db"), request("2")) }
 	cases := map[string]struct {

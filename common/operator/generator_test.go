@@ -69,6 +69,7 @@ func TestGenerated(t *testing.T) {
 
 // TestGeneratedStays does to an object and to the operator what must not change what was generated.
 func TestGeneratedStays(t *testing.T) {
+	t.Parallel()
 	orphan := func(es *v1alpha1.ExternalSecret) { es.Spec.Target.CreationPolicy = v1alpha1.CreateOrphan }
 	never := func(es *v1alpha1.ExternalSecret) { es.Spec.Target.CleanupPolicy = v1alpha1.CleanupNever }
 	templated := func(es *v1alpha1.ExternalSecret) {
@@ -205,6 +206,7 @@ func (g *genEnv) patchStatus(name, patch string) {
 
 // TestRotation has values replaced, each time once.
 func TestRotation(t *testing.T) {
+	t.Parallel()
 	cases := map[string]struct {
 		reason string
 		change func(*fakev1.FakeGenerator)
@@ -342,6 +344,7 @@ func (g *genEnv) wantNoParts() {
 // TestNothingBurnt refuses writes: what was generated then is kept until it can be written, and what it
 // replaces is not revoked before.
 func TestNothingBurnt(t *testing.T) {
+	t.Parallel()
 	cases := map[string]struct {
 		reason  string
 		restart bool
@@ -440,6 +443,7 @@ func TestRevocationDelay(t *testing.T) {
 
 // TestNothingLeft ends objects in all the ways in which they end.
 func TestNothingLeft(t *testing.T) {
+	t.Parallel()
 	cases := map[string]struct {
 		reason string
 		specs  []spec

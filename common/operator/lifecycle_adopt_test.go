@@ -19,6 +19,7 @@ import (
 // TestAdoptionIsWhole adopts Secrets that others made in every way in which one can, and then drops
 // an entry: with it goes the key, of which nobody holds a share any more.
 func TestAdoptionIsWhole(t *testing.T) {
+	t.Parallel()
 	const body = `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"db"},%q:{"a":%q,"b":%q,"foreign":%q}}`
 	apply := func(e *env, manager, field string, values ...any) {
 		s := &corev1.Secret{ObjectMeta: e.meta("db")}
@@ -94,6 +95,7 @@ func holdersOf(s *corev1.Secret, key string) []string {
 // TestForeignSecret finds a Secret that is somebody else's. It writes nothing, and goes on when it is
 // free.
 func TestForeignSecret(t *testing.T) {
+	t.Parallel()
 	yes := true
 	cases := map[string]struct {
 		reason  string
@@ -208,6 +210,7 @@ func (e *env) ownedByConfigMap(name string, controller *bool) {
 // TestOwnerWithGuest has another object merge into the Secret of an owner. The owner stays the owner,
 // also after a restart and a refresh.
 func TestOwnerWithGuest(t *testing.T) {
+	t.Parallel()
 	for _, p := range []v1alpha1.CreationPolicy{v1alpha1.CreateMerge, v1alpha1.CreateCreateOrMerge} {
 		t.Run(string(p), func(t *testing.T) {
 			e := newEnv(t)

@@ -23,6 +23,7 @@ const (
 // TestCleanupMoves changes cleanupPolicy there and back. The ownerReference follows, and nothing else
 // changes, whatever becomes of the provider meanwhile.
 func TestCleanupMoves(t *testing.T) {
+	t.Parallel()
 	denied := &fake.Fault{Err: store.NewError(store.Denied, "not allowed")}
 	hanging := &fake.Fault{Hang: true}
 	cases := map[string]struct {
@@ -82,6 +83,7 @@ func TestCleanupMoves(t *testing.T) {
 // TestCleanupMovesOften changes cleanupPolicy of an object that was left alone since its first sync,
 // and again and again. No change of it is one that the provider is read for.
 func TestCleanupMovesOften(t *testing.T) {
+	t.Parallel()
 	for _, p := range []v1alpha1.RefreshPolicy{v1alpha1.RefreshPeriodic, v1alpha1.RefreshOnChange} {
 		t.Run(string(p), func(t *testing.T) {
 			e := newEnv(t)
@@ -130,6 +132,7 @@ func unowned(s *corev1.Secret) *corev1.Secret {
 
 // TestCleanupMovesWhileFailing changes cleanupPolicy of an object that is not in step.
 func TestCleanupMovesWhileFailing(t *testing.T) {
+	t.Parallel()
 	cases := map[string]struct {
 		why  string
 		fail func(e *env)
@@ -180,6 +183,7 @@ func TestCleanupMovesWhileFailing(t *testing.T) {
 
 // TestCleanupMovesAtStart changes cleanupPolicy while the operator is away and the provider, too.
 func TestCleanupMovesAtStart(t *testing.T) {
+	t.Parallel()
 	for from, to := range map[v1alpha1.CleanupPolicy]v1alpha1.CleanupPolicy{never: onDelete, onDelete: never} {
 		t.Run(string(from)+"To"+string(to), func(t *testing.T) {
 			e := newEnv(t)

@@ -14,6 +14,7 @@ import (
 // TestCreationPolicy goes through the table of policies: what is created, owned, put right and made
 // again, and when.
 func TestCreationPolicy(t *testing.T) {
+	t.Parallel()
 	cases := map[string]struct {
 		reason string
 		target v1alpha1.Target
@@ -83,6 +84,7 @@ func TestOrphanReverts(t *testing.T) {
 
 // TestNone reads, and writes nothing to whatever Secret there is.
 func TestNone(t *testing.T) {
+	t.Parallel()
 	cases := map[string]struct {
 		reason string
 		// there makes a Secret before; nil for none.
@@ -146,6 +148,7 @@ func TestTurnsToNone(t *testing.T) {
 
 // TestTurns changes creationPolicy of an object in step; owner and values follow.
 func TestTurns(t *testing.T) {
+	t.Parallel()
 	owner, orphan, merge, either := v1alpha1.CreateOwner, v1alpha1.CreateOrphan, v1alpha1.CreateMerge, v1alpha1.CreateCreateOrMerge
 	for _, from := range []v1alpha1.CreationPolicy{owner, orphan, merge, either} {
 		t.Run(string(from), func(t *testing.T) {

@@ -17,6 +17,7 @@ import (
 // TestDeletion deletes ExternalSecrets of every policy, over Secrets that they made and such that
 // were there before. The collector takes what is owned; the rest stays byte for byte.
 func TestDeletion(t *testing.T) {
+	t.Parallel()
 	objects := map[string]struct {
 		reason string
 		target v1alpha1.Target
@@ -95,6 +96,7 @@ func TestDeletion(t *testing.T) {
 
 // TestCascade deletes an owner in the ways that kubectl offers.
 func TestCascade(t *testing.T) {
+	t.Parallel()
 	cases := map[string]struct {
 		reason string
 		how    metav1.DeletionPropagation
@@ -138,6 +140,7 @@ func TestCascade(t *testing.T) {
 // TestReplaced deletes an object and makes it again at once, as tools do that replace. Under OnDelete the
 // collector takes the Secret and it comes back; under Never it stays. In the end it is the new object's.
 func TestReplaced(t *testing.T) {
+	t.Parallel()
 	for _, p := range []v1alpha1.CleanupPolicy{onDelete, never} {
 		t.Run(string(p), func(t *testing.T) {
 			e := newEnv(t)

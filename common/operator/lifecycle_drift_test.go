@@ -19,6 +19,7 @@ import (
 
 // TestForeignChanges changes what is not ours. Nobody reads, nobody writes.
 func TestForeignChanges(t *testing.T) {
+	t.Parallel()
 	cases := map[string]struct {
 		reason string
 		change func(e *env, s *corev1.Secret)
@@ -94,6 +95,7 @@ func (e *env) fight(name string, wrong func(*corev1.Secret)) (rights func() int,
 // TestFight has somebody who does not give up. The operator holds back more and more, says so, and has
 // the last word in the end.
 func TestFight(t *testing.T) {
+	t.Parallel()
 	cases := map[string]struct {
 		reason string
 		wrong  func(*corev1.Secret)

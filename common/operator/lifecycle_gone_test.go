@@ -45,6 +45,7 @@ func (d distorted) GetBatch(ctx context.Context, refs []store.Ref) []store.Resul
 // TestFailureNeverDeletes has both secrets of an object vanish, but the provider fails in one of the
 // ways in which one can, so that nobody can be sure. Once it answers properly, they go.
 func TestFailureNeverDeletes(t *testing.T) {
+	t.Parallel()
 	failing := func(c store.Class) error { return store.NewError(c, "it fails") }
 	whole := func(f fake.Fault) *fake.Fault {
 		f.Call = fake.CallGetBatch
@@ -136,6 +137,7 @@ func (e *env) startDistorted() *atomic.Pointer[func([]store.Result) []store.Resu
 
 // TestStoreGoneNeverDeletes takes away what the read goes through.
 func TestStoreGoneNeverDeletes(t *testing.T) {
+	t.Parallel()
 	cases := map[string]struct {
 		reason string
 		spoil  func(e *env)
@@ -174,6 +176,7 @@ func TestStoreGoneNeverDeletes(t *testing.T) {
 
 // TestGone has the provider say definitely that secrets do not exist.
 func TestGone(t *testing.T) {
+	t.Parallel()
 	const synced, deleted, failed = v1alpha1.ReasonSecretSynced, v1alpha1.ReasonSecretDeleted, v1alpha1.ReasonSecretSyncedError
 	foreign := holds("foreign", "keep")
 	both, theirs := []string{"a", "b"}, []string{"foreign", "keep"}
@@ -284,6 +287,7 @@ func TestGoneWithGuest(t *testing.T) {
 
 // TestAlwaysRemoved has keys vanish that the spec does not insist on: they go under every policy.
 func TestAlwaysRemoved(t *testing.T) {
+	t.Parallel()
 	for _, p := range []v1alpha1.DeletionPolicy{"", v1alpha1.DeletionRetain, v1alpha1.DeletionDelete, v1alpha1.DeletionMerge} {
 		t.Run("Policy"+string(p), func(t *testing.T) {
 			e := newEnv(t)
@@ -310,6 +314,7 @@ func TestAlwaysRemoved(t *testing.T) {
 // TestAbsentOnPurpose has deletionPolicy Delete and nothing at the provider: for a new object, or one
 // whose Secret went. That is no error, and no reason to ask again before the next refresh.
 func TestAbsentOnPurpose(t *testing.T) {
+	t.Parallel()
 	for name, existed := range map[string]bool{"New": false, "Existed": true} {
 		t.Run(name, func(t *testing.T) {
 			e := newEnv(t)

@@ -16,6 +16,7 @@ func frozen(es *v1alpha1.ExternalSecret) { es.Spec.Target.Immutable = true }
 // TestImmutable creates an immutable Secret, which is never rewritten, and for which the provider is
 // not read again, also not on request. (Its interval is short, so that Orphan, too, comes back soon.)
 func TestImmutable(t *testing.T) {
+	t.Parallel()
 	for name, p := range map[string]v1alpha1.CreationPolicy{"Owner": v1alpha1.CreateOwner, "Orphan": v1alpha1.CreateOrphan} {
 		t.Run(name, func(t *testing.T) {
 			e := newEnv(t)
@@ -115,6 +116,7 @@ func TestImmutableTakenBack(t *testing.T) {
 
 // TestImmutableLater asks for immutability of a Secret that is there already.
 func TestImmutableLater(t *testing.T) {
+	t.Parallel()
 	for name, theirs := range map[string]bool{"Own": false, "Adopted": true} {
 		t.Run(name, func(t *testing.T) {
 			e := newEnv(t)

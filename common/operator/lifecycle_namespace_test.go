@@ -16,6 +16,7 @@ import (
 // TestNamespaceDeletion deletes a namespace full of objects, with the operator stopped and with it
 // running. Nothing holds it up: there is no finalizer.
 func TestNamespaceDeletion(t *testing.T) {
+	t.Parallel()
 	targets := map[string]v1alpha1.Target{
 		"ondelete": {CleanupPolicy: onDelete}, "never": {CleanupPolicy: never},
 		"delete": {DeletionPolicy: v1alpha1.DeletionDelete}, "frozen": {Immutable: true},

@@ -25,6 +25,7 @@ func refreshes(p v1alpha1.RefreshPolicy) spec {
 
 // TestRefreshPolicy goes through what may have the provider read, under each policy.
 func TestRefreshPolicy(t *testing.T) {
+	t.Parallel()
 	cases := map[string]struct {
 		reason string
 		change spec
@@ -121,6 +122,7 @@ func TestRefreshPolicy(t *testing.T) {
 // TestFirstReadFails has the first read fail under policies that read once: it is tried until it
 // succeeds, also by a changed spec.
 func TestFirstReadFails(t *testing.T) {
+	t.Parallel()
 	for _, p := range []v1alpha1.RefreshPolicy{v1alpha1.RefreshOnChange, v1alpha1.RefreshCreatedOnce} {
 		t.Run(string(p), func(t *testing.T) {
 			e := newEnv(t)
@@ -141,6 +143,7 @@ func TestFirstReadFails(t *testing.T) {
 
 // TestRequests asks for a refresh in states in which little else happens.
 func TestRequests(t *testing.T) {
+	t.Parallel()
 	cases := map[string]struct {
 		reason string
 		target v1alpha1.Target

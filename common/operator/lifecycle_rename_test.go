@@ -21,6 +21,7 @@ import (
 // TestRename has an object name another Secret. What becomes of the old one is what would become of
 // it if the object was deleted, but that foreign keys survive.
 func TestRename(t *testing.T) {
+	t.Parallel()
 	whole := holds("value", "x")
 	cases := map[string]struct {
 		reason   string
@@ -147,6 +148,7 @@ func TestRenameMerge(t *testing.T) {
 
 // TestRenameHeldUp renames while the new Secret cannot be written yet. The old one stays until it is.
 func TestRenameHeldUp(t *testing.T) {
+	t.Parallel()
 	cases := map[string]struct {
 		reason string
 		hold   func(e *env) (letGo func())
@@ -192,6 +194,7 @@ func TestRenameHeldUp(t *testing.T) {
 
 // TestRenameBack goes to another name and back, in several paces.
 func TestRenameBack(t *testing.T) {
+	t.Parallel()
 	cases := map[string]struct {
 		reason string
 		// pace is done between the two renames and after them.

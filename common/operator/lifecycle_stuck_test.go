@@ -48,6 +48,7 @@ func unlabel(s *corev1.Secret) { delete(s.Labels, target.ManagedLabel(fakev1.Gro
 
 // TestUnlabelled takes the label of a Secret away. It is not lost from sight.
 func TestUnlabelled(t *testing.T) {
+	t.Parallel()
 	cases := map[string]struct {
 		reason string
 		spec   spec

@@ -31,8 +31,6 @@ import (
 const (
 	// modelWorkers go through their sequences at the same time. Each mostly waits.
 	modelWorkers = 12
-	// modelSequences is how many there are in all, unless -rapid.checks says.
-	modelSequences = 216
 	// modelSteps is how many steps each has.
 	modelSteps = 30
 	// modelSeed begins the sequences unless -rapid.seed says: what one change passes is what the next
@@ -45,6 +43,7 @@ const (
 // prints the sequence; the seed brings it back, as far as the operator's timing allows. The sequences
 // are the same each time; -rapid.seed asks for others (0 for ones that nobody has seen).
 func TestModel(t *testing.T) {
+	t.Parallel()
 	perWorker := modelSettings(t)
 	var sequences, steps atomic.Int64
 	var failed atomic.Bool
@@ -102,9 +101,6 @@ func modelSettings(t *testing.T) int {
 		if err := flag.Set(name, value); err != nil {
 			t.Fatal(err)
 		}
-	}
-	if testing.Short() {
-		each /= 5 // As rapid does.
 	}
 	return each
 }

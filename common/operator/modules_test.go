@@ -313,6 +313,7 @@ func TestContributionPolicies(t *testing.T) {
 // TestContributorNotRunning has each of three modules be missing: the condition names it and what to do, nothing is
 // written, and all is well when it comes.
 func TestContributorNotRunning(t *testing.T) {
+	t.Parallel()
 	hints := map[string]string{leads: "FakeStore", helps: "OtherFakeStore", generates: "FakeGenerator"}
 	for _, missing := range []string{leads, helps, generates} {
 		t.Run(missing, func(t *testing.T) {
@@ -497,6 +498,7 @@ func TestPartForged(t *testing.T) {
 
 // TestPartGoes has the spec name nothing of the other module any more: its part goes, whether that module runs or not.
 func TestPartGoes(t *testing.T) {
+	t.Parallel()
 	for _, runs := range []bool{true, false} {
 		t.Run(fmt.Sprint(runs), func(t *testing.T) {
 			e := newModulesEnv(t, leads, helps, generates)

@@ -78,6 +78,7 @@ func TestRefreshRequest(t *testing.T) {
 }
 
 func TestDrift(t *testing.T) {
+	t.Parallel()
 	cases := map[string]struct {
 		reason string
 		change func(*corev1.Secret)

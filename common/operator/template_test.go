@@ -41,6 +41,7 @@ func foreignTo(m map[string]string) map[string]string {
 
 // TestTemplate renders what the spec, a ConfigMap and a Secret hold, and changes and removes it again.
 func TestTemplate(t *testing.T) {
+	t.Parallel()
 	type shape struct {
 		Data, Labels, Annotations map[string]string
 		Type                      corev1.SecretType
@@ -253,6 +254,7 @@ func TestTemplateSource(t *testing.T) {
 // TestTemplateErrors has a Secret in step, and then a template or value that does not fit. The Secret stays,
 // and the condition names the template and the place, and no value.
 func TestTemplateErrors(t *testing.T) {
+	t.Parallel()
 	const canary = "c4n4ry-v4lue"
 	cases := map[string]struct {
 		reason string

@@ -32,12 +32,17 @@ func atMost(v float64) *float64 { return &v }
 
 // A Report collects rows.
 type Report struct {
-	Rows []Row `json:"rows"`
-	out  io.Writer
+	Machine Machine `json:"machine"`
+	Rows    []Row   `json:"rows"`
+	out     io.Writer
 }
 
-// NewReport returns a report that prints each row as it comes.
-func NewReport(out io.Writer) *Report { return &Report{out: out} }
+// NewReport returns a report that prints the machine now, and each row as it comes.
+func NewReport(out io.Writer) *Report {
+	r := &Report{Machine: thisMachine(), out: out}
+	r.Progress("%s", r.Machine)
+	return r
+}
 
 // Add adds a row.
 func (r *Report) Add(row Row) {
@@ -64,6 +69,7 @@ func (r *Report) Progress(format string, args ...any) {
 
 // Print prints all rows as a table.
 func (r *Report) Print() {
+	r.Progress("%s", r.Machine)
 	w := tabwriter.NewWriter(r.out, 0, 0, 2, ' ', 0)
 	_, _ = fmt.Fprintln(w, "SCENARIO\tWHAT\tVALUE\tUNIT\tBOUND\t\tNOTE")
 	for _, row := range r.Rows {

@@ -32,7 +32,8 @@ type Process struct {
 	asked   bool // To end.
 }
 
-// startProcess starts a module on addresses of its own, and returns when the process answers its health probe.
+// startProcess starts a module on addresses of its own, and returns when the process answers its health probe and serves
+// its metrics.
 func (s *Stack) startProcess(ctx context.Context, binary, module string, args, env []string) (*Process, error) {
 	addresses, err := freeAddresses(3)
 	if err != nil {
@@ -108,7 +109,8 @@ func (p *Process) waitHealthy(ctx context.Context) error {
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		if get("http://"+p.probe+"/healthz", io.Discard) == nil {
+		// The servers of the probe and of the metrics open one after the other.
+		if get("http://"+p.probe+"/healthz", io.Discard) == nil && get("http://"+p.metrics+"/metrics", io.Discard) == nil {
 			return nil
 		}
 		select {

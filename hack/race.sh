@@ -1,0 +1,21 @@
+#!/usr/bin/env bash
+# Runs with the race detector what has concurrency of its own: the unit tests of all packages of common and of the
+# modules but those that only compute, and one scenario of each controller on a control plane. RACE is the command
+# with which tests run; servers are exported by `make race`. `make test-race` runs everything.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+failed=0
+# Rendering has no goroutines, and takes ten times as long with the detector.
+for module in common provider-* generator-*; do
+	echo "== $module"
+	packages=$(go -C "$module" list -f '{{.ImportPath}} {{.TestImports}} {{.XTestImports}}' ./... |
+		grep -vE '/controlplane|/operatortest|^[^ ]*/(render|password)[ /]' | cut -d ' ' -f 1)
+	(cd "$module" && $RACE $packages) || failed=1
+done
+
+# A scenario of each controller: externalsecret, contributions, generated values, pushsecret, fanout, stores, presence.
+echo "== common, on a control plane"
+scenarios='^(TestSync|TestHangingStores|TestMixed|TestMoves|TestRotation|TestNothingLeft|TestPush|TestPushFailover|TestGate|TestSharedDuties|TestProviderNotRunning)$'
+(cd common && $RACE -run "$scenarios|^(TestClusterExternalSecret|TestClusterPushSecret|TestFanOutRivals)$" ./operator/... ./watch ./presence ./connection ./credentials) || failed=1
+exit $failed
