@@ -137,11 +137,11 @@ func output(t *testing.T, cmd *exec.Cmd) []byte {
 // noting returns a folder with a go command that notes what it is asked to build, and fails.
 func noting(t *testing.T, home string) string {
 	t.Helper()
-	real, err := exec.LookPath("go")
+	program, err := exec.LookPath("go")
 	must(t, err)
 	dir := filepath.Join(home, "bin")
 	must(t, os.MkdirAll(dir, 0o700))
-	script := "#!/bin/sh\ncase \" $* \" in *' build '*) for a in \"$@\"; do :; done; echo \"$a\" >>'" + home + "/built'; exit 1 ;; esac\nexec '" + real + "' \"$@\"\n"
+	script := "#!/bin/sh\ncase \" $* \" in *' build '*) for a in \"$@\"; do :; done; echo \"$a\" >>'" + home + "/built'; exit 1 ;; esac\nexec '" + program + "' \"$@\"\n"
 	must(t, os.WriteFile(filepath.Join(dir, "go"), []byte(script), 0o700))
 	return dir
 }
