@@ -76,8 +76,8 @@ build() {
 	done
 	for program in $(missing "$to" "$@"); do
 		case $program in
-		etcd) compile etcd -ldflags '-s -w' -o "$to/etcd" go.etcd.io/etcd/server/v3 ;;
-		*) compile "$server" -ldflags "$flags" -o "$to/" "k8s.io/kubernetes/cmd/$program" ;;
+		etcd) compile etcd etcd -ldflags '-s -w' -o "$to/etcd" go.etcd.io/etcd/server/v3 ;;
+		*) compile "$program" "$server" -ldflags "$flags" -o "$to/" "k8s.io/kubernetes/cmd/$program" ;;
 		esac
 	done
 }

@@ -28,7 +28,7 @@ if [[ -n ${VAULT_TEST_SERVER:-} ]]; then
 fi
 
 build() {
-	compile vault -ldflags '-s -w' -o "$1/vault" .
+	compile vault vault -ldflags '-s -w' -o "$1/vault" .
 }
 folder=$(cached vault "$version")
 once "Vault $vault" "$folder" vault

@@ -48,15 +48,15 @@ once() {
 	done
 }
 
-# compile builds package ${@: -1} with further arguments of `go build` in the folder of server $1. The result is
-# for this machine, whatever the caller's environment is set to build for.
+# compile builds program $1 in the folder of server $2, with the arguments $3 and so on of `go build`, of which the last is
+# the package. The result is for this machine, whatever the caller's environment is set to build for.
 compile() {
-	local server=$1 package=${*: -1}
-	shift
+	local name=$1 server=$2 package=${*: -1}
+	shift 2
 	export CGO_ENABLED=0 GOOS='' GOARCH='' GOFLAGS='-mod=readonly -buildvcs=false -trimpath' GOWORK=off
-	echo "  ${package##*/}: downloading modules" >&2
+	echo "  $name: downloading modules" >&2
 	go -C "$servers/$server" build -v "$@" 2>&1 |
-		progress "${package##*/}" "$(go -C "$servers/$server" list -deps "$package" 2>/dev/null | wc -l)"
+		progress "$name" "$(go -C "$servers/$server" list -deps "$package" 2>/dev/null | wc -l)"
 }
 
 # progress turns the package names of `go build -v` into a line now and then. $2 is how many packages there are.
