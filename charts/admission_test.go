@@ -21,7 +21,7 @@ func policies(t *testing.T) {
 	t.Helper()
 	ownCluster(t)
 	newNamespace(t, "policies", nil)
-	_, err := hand.Upgrade(background, helm.Release{Name: "policies", Namespace: "policies", Chart: umbrella, Values: enable(modules,
+	_, err := helmClient.Upgrade(background, helm.Release{Name: "policies", Namespace: "policies", Chart: umbrella, Values: enable(modules,
 		`global.replicas=0`,
 		`admissionPolicies={"protectCRDs":{"enabled":true},"protectParts":{"enabled":true,"serviceAccounts":["other:module"]},`+
 			`"clusterKinds":{"enabled":true,"namespaceSelector":{"matchLabels":{"tier":"platform"},"matchExpressions":[`+

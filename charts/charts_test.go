@@ -43,9 +43,9 @@ var groups = map[string]string{
 var modules = []string{"generator-password", "provider-aws", "provider-gcp", "provider-vault"}
 
 var (
-	plane *controlplane.ControlPlane
-	admin client.Client
-	hand  *helm.Client
+	plane      *controlplane.ControlPlane
+	admin      client.Client
+	helmClient *helm.Client
 )
 
 func TestMain(m *testing.M) {
@@ -62,7 +62,7 @@ func use(c *controlplane.ControlPlane) (err error) {
 	if admin, err = client.New(c.Config(), client.Options{}); err != nil {
 		return err
 	}
-	hand, err = helm.New(c.Config())
+	helmClient, err = helm.New(c.Config())
 	return err
 }
 
@@ -91,13 +91,13 @@ func enable(modules []string, sets ...string) map[string]any {
 
 // template renders the umbrella chart.
 func template(release, namespace string, values map[string]any) (string, error) {
-	return hand.Template(helm.Release{Name: release, Namespace: namespace, Chart: umbrella, Values: values})
+	return helmClient.Template(helm.Release{Name: release, Namespace: namespace, Chart: umbrella, Values: values})
 }
 
 // render returns the objects of a chart.
 func render(t *testing.T, chart string, values map[string]any) []*unstructured.Unstructured {
 	t.Helper()
-	out, err := hand.Template(helm.Release{Name: release, Namespace: namespace, Chart: chart, Values: values})
+	out, err := helmClient.Template(helm.Release{Name: release, Namespace: namespace, Chart: chart, Values: values})
 	must(t, err)
 	return objectsOf(t, out)
 }

@@ -67,7 +67,7 @@ func TestLifeOfARelease(t *testing.T) {
 	in := newNamespace(t, "life", nil)
 	upgrade := func(modules ...string) string {
 		t.Helper()
-		notes, err := hand.Upgrade(background, helm.Release{Name: release, Namespace: in, Chart: umbrella, Values: enable(modules, `global.replicas=0`)})
+		notes, err := helmClient.Upgrade(background, helm.Release{Name: release, Namespace: in, Chart: umbrella, Values: enable(modules, `global.replicas=0`)})
 		must(t, err)
 		return notes
 	}
@@ -117,7 +117,7 @@ func TestLifeOfARelease(t *testing.T) {
 		t.Errorf("Helm's record of the release has %d bytes; a Secret takes a MiB", size)
 	}
 
-	out, err := hand.Uninstall(release, in)
+	out, err := helmClient.Uninstall(release, in)
 	must(t, err)
 	if !strings.Contains(out, "externalsecrets.direct-secrets.io") {
 		t.Errorf("helm uninstall names the CRDs that it keeps, got:\n%s", out)
@@ -132,7 +132,7 @@ func TestLifeOfARelease(t *testing.T) {
 	if notes := upgrade("provider-aws", "provider-vault"); !strings.Contains(notes, "provider-aws") {
 		t.Errorf("the release comes back over the CRDs that stayed, got:\n%s", notes)
 	}
-	_, err = hand.Uninstall(release, in)
+	_, err = helmClient.Uninstall(release, in)
 	must(t, err)
 }
 

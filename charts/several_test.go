@@ -18,7 +18,7 @@ import (
 // install installs or upgrades a release with one module and without CRDs.
 func install(r helm.Release, sets ...string) error {
 	r.Chart, r.Values = umbrella, enable([]string{"provider-aws"}, append(slices.Clone(sets), `global.replicas=0`, `global.crds.enabled=false`)...)
-	_, err := hand.Upgrade(background, r)
+	_, err := helmClient.Upgrade(background, r)
 	return err
 }
 

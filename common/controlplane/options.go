@@ -16,8 +16,8 @@ type settings struct {
 	audit     bool
 }
 
-// WithOptionalControllerManager does without kube-controller-manager where it is not found. Nothing is collected then
-// when its owner goes, and no namespace that is deleted ever goes.
+// WithOptionalControllerManager starts the control plane also where kube-controller-manager is not found. Then there is no
+// garbage collection, and a namespace that is deleted stays in the phase Terminating.
 func WithOptionalControllerManager() Option {
 	return func(s *settings) { s.optional = append(s.optional, controllerManagerBinary) }
 }

@@ -268,13 +268,13 @@ func checkValues(t *testing.T, text string) error {
 	t.Helper()
 	chart, err := stack.Chart()
 	must(t, err)
-	hand, err := helm.New(shared.Config())
+	helmClient, err := helm.New(shared.Config())
 	must(t, err)
 	values := map[string]any{}
 	if err := yaml.UnmarshalStrict([]byte(text), &values); err != nil {
 		return err
 	}
-	out, err := hand.Template(helm.Release{Name: "direct-secrets", Namespace: stack.Namespace, Chart: chart, Values: values})
+	out, err := helmClient.Template(helm.Release{Name: "direct-secrets", Namespace: stack.Namespace, Chart: chart, Values: values})
 	if err != nil {
 		return err
 	}

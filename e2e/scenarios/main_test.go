@@ -108,11 +108,11 @@ func upgrade(ctx context.Context, s *stack.Stack, release, namespace string, val
 
 // upgradeTo is upgrade with a chart of the caller's, for example one of another version.
 func upgradeTo(ctx context.Context, s *stack.Stack, chart, release, namespace string, values ...stack.Values) (*stack.Installation, error) {
-	hand, err := helm.New(s.Config())
+	helmClient, err := helm.New(s.Config())
 	if err != nil {
 		return nil, err
 	}
-	if _, err := hand.Upgrade(ctx, helm.Release{Name: release, Namespace: namespace, Chart: chart, Values: s.Values(values...), CreateNamespace: true}); err != nil {
+	if _, err := helmClient.Upgrade(ctx, helm.Release{Name: release, Namespace: namespace, Chart: chart, Values: s.Values(values...), CreateNamespace: true}); err != nil {
 		return nil, err
 	}
 	return s.Release(release, namespace), nil

@@ -19,14 +19,14 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// removal bounds how long a guest waits until what it has created is gone.
+// removal is how long a guest waits until what it has created is deleted.
 const removal = 2 * time.Minute
 
-// A guest is a Stack in a cluster of somebody else's. It creates only what was not there, and removes that at the end.
+// A guest is a Stack in a cluster that runs already. It creates only what is not there, and deletes that at the end.
 type guest struct {
 	client     client.Client
 	namespaces []string
-	// creates is what comes of CRDs and rights, and the namespaces.
+	// creates are the CRDs, the ClusterRoles with their bindings, and the namespaces.
 	creates []*unstructured.Unstructured
 }
 
@@ -76,7 +76,7 @@ func (g *guest) addDocuments(manifest []byte) error {
 	return nil
 }
 
-// present returns those of the objects that are there.
+// present returns the objects that exist.
 func (g *guest) present(ctx context.Context, objects []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
 	var found []*unstructured.Unstructured
 	for _, o := range objects {
@@ -93,7 +93,7 @@ func (g *guest) present(ctx context.Context, objects []*unstructured.Unstructure
 	return found, nil
 }
 
-// arrive fails if anything is there that the guest would create, and so remove at the end.
+// arrive fails if the cluster has an object that the guest would create, and so delete at the end.
 func (g *guest) arrive(ctx context.Context) error {
 	found, err := g.present(ctx, g.creates)
 	if err != nil || len(found) == 0 {
@@ -103,7 +103,7 @@ func (g *guest) arrive(ctx context.Context) error {
 		"use a cluster without direct-secrets and without these namespaces", names(found))
 }
 
-// leave removes what the guest has created, and waits until it is gone.
+// leave deletes what the guest has created, and waits until the cluster has none of it.
 func (g *guest) leave() error {
 	ctx, cancel := context.WithTimeout(context.Background(), removal)
 	defer cancel()
@@ -151,7 +151,7 @@ func (g *guest) objectsOf(ctx context.Context, o *unstructured.Unstructured) (in
 	return len(list.Items), err
 }
 
-// remove deletes those of the objects that are there, and waits until they are gone.
+// remove deletes the objects that exist, and waits until none does.
 func (g *guest) remove(ctx context.Context, objects []*unstructured.Unstructured) error {
 	found, err := g.present(ctx, objects)
 	if err != nil {

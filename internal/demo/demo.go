@@ -58,7 +58,7 @@ func Run(ctx context.Context, cluster *rest.Config, stdin *os.File, out io.Write
 		err = errors.Join(err, d.stack.Stop())
 	}()
 	if !d.stack.HasControllerManager() {
-		d.say("There is no kube-controller-manager, which the demo can do without: no garbage is collected.")
+		d.say("There is no kube-controller-manager. The demo does not need it, but nothing is garbage-collected.")
 	}
 	d.say("Starting provider-aws as a process of its own, with the rights of its ServiceAccount.")
 	p, err := d.stack.StartModule(ctx, stack.ProviderAWS)
