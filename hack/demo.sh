@@ -15,10 +15,10 @@ fi
 mkdir -p bin
 # As `make build` does it.
 export CGO_ENABLED=0 GOFLAGS='-trimpath -buildvcs=false'
-for program in dsctl:. provider-aws:provider-aws; do
-	name=${program%%:*} module=${program#*:}
-	package=. && [[ $module != . ]] || package=./cmd/dsctl
-	go -C "$module" build -v -ldflags '-s -w' -o "$PWD/bin/$name" "$package" 2>&1 |
-		progress "$name" "$(go -C "$module" list -deps "$package" 2>/dev/null | wc -l)"
-done
+# build builds package $3 of the module in folder $2 as bin/$1.
+build() {
+	go -C "$2" build -v -ldflags '-s -w' -o "$PWD/bin/$1" "$3" 2>&1 | progress "$1" "$(go -C "$2" list -deps "$3" 2>/dev/null | wc -l)"
+}
+build dsctl . ./cmd/dsctl
+build provider-aws provider-aws .
 exec bin/dsctl demo "$@"
