@@ -70,8 +70,9 @@ func run(t *testing.T) (string, error) {
 	return out.String(), err
 }
 
-// TestCluster shows the demo in a cluster that runs already.
-func TestCluster(t *testing.T) {
+// buildProvider builds provider-aws, and has the demo run that.
+func buildProvider(t *testing.T) {
+	t.Helper()
 	dir := t.TempDir()
 	build := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(dir, stack.ProviderAWS), ".")
 	build.Dir = filepath.Join("..", "..", stack.ProviderAWS)
@@ -91,6 +92,11 @@ func TestCluster(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	t.Setenv(stack.BinEnv, dir)
+}
+
+// TestCluster shows the demo in a cluster that runs already.
+func TestCluster(t *testing.T) {
+	buildProvider(t)
 	before := present(t)
 
 	out, err := run(t)
