@@ -213,7 +213,7 @@ func TestStatus(t *testing.T) {
 		}
 	}
 	ready, trying, stuck := []string{"Ready"}, []string{"Ready", "Reconciling"}, []string{"Ready", "Stalled"}
-	both := []v1alpha1.SourceStatus{{Key: "a", Version: "v1"}, {Key: "b", Version: "v1"}}
+	both := []v1alpha1.SourceStatus{{Kind: v1alpha1.SourceRemoteSecret, Key: "a", Version: "v1"}, {Kind: v1alpha1.SourceRemoteSecret, Key: "b", Version: "v1"}}
 	is := &v1alpha1.Binding{Name: "db"}
 	want("in step", 1, v1alpha1.ReasonSecretSynced, ready, both, is)
 

@@ -143,3 +143,8 @@ func (e *modulesEnv) remove(name string) {
 		e.Fatal(err)
 	}
 }
+
+// reader is the operator of a module, as it reads for objects of another.
+func reader(module string) part.Contributor {
+	return part.Contributor{Group: module, Purpose: v1alpha1.PartRead}
+}

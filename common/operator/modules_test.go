@@ -350,7 +350,7 @@ func TestPartEdited(t *testing.T) {
 	e.put("db", "one")
 	e.create(e.both("db"))
 	e.wantSynced("db")
-	key := types.NamespacedName{Namespace: e.ns, Name: part.ReadsName("db", helps, "")}
+	key := types.NamespacedName{Namespace: e.ns, Name: reader(helps).PartName("ExternalSecret", "db")}
 	cases := []struct {
 		reason string
 		edit   func(*corev1.Secret)
@@ -402,7 +402,7 @@ func TestPartReplaced(t *testing.T) {
 	e.put("db", "one")
 	e.create(e.both("db"))
 	e.wantSynced("db")
-	key := types.NamespacedName{Namespace: e.ns, Name: part.ReadsName("db", helps, "")}
+	key := types.NamespacedName{Namespace: e.ns, Name: reader(helps).PartName("ExternalSecret", "db")}
 	e.end(helps)
 	forged := &corev1.Secret{}
 	if err := api.Get(e.ctx, key, forged); err != nil {
@@ -469,7 +469,7 @@ func TestPartForged(t *testing.T) {
 	elsewhere := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: e.ns + "-x"}}
 	e.create(elsewhere)
 	forge(e.ns, "forged")
-	inPlace := forge(e.ns, part.ReadsName("db", helps, ""))
+	inPlace := forge(e.ns, reader(helps).PartName("ExternalSecret", "db"))
 	far := forge(elsewhere.Name, "far")
 	e.wantReady("db", v1alpha1.ReasonProviderNotRunning)
 	if e.secret("db") != nil {
@@ -477,7 +477,7 @@ func TestPartForged(t *testing.T) {
 	}
 	// A status that records a Secret of another namespace, or one that is there no more.
 	record := func(name string, uid types.UID) {
-		body := fmt.Sprintf(`{"status":{"parts":[{"module":%q,"name":%q,"uid":%q}]}}`, part.ReadsModuleName(helps, ""), name, uid)
+		body := fmt.Sprintf(`{"status":{"parts":[{"module":%q,"name":%q,"uid":%q}]}}`, reader(helps).Key(), name, uid)
 		if err := api.Status().Patch(e.ctx, es, client.RawPatch(types.MergePatchType, []byte(body))); err != nil {
 			t.Fatal(err)
 		}
@@ -550,7 +550,7 @@ func TestMoves(t *testing.T) {
 			e.wantBoth(name, values[lead], values[1-lead])
 			e.eventually(func() string {
 				es := e.get(name)
-				if len(es.Status.Parts) != 1 || part.GroupOf(es.Status.Parts[0].Module) != []string{helps, leads}[lead] {
+				if len(es.Status.Parts) != 1 || es.Status.Parts[0].Group != []string{helps, leads}[lead] {
 					return fmt.Sprintf("round %d: the status records %v", round, es.Status.Parts)
 				}
 				return ""

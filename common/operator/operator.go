@@ -183,7 +183,7 @@ func (o *Operator) manager() (manager.Manager, error) {
 			return nil, errors.Wrap(err, "cannot register types")
 		}
 	}
-	transform, err := externalsecret.Transform(scheme, o.kinds, o.group)
+	transform, err := externalsecret.Transform(scheme, o.kinds, o.group, o.flags.ControllerClass)
 	if err != nil {
 		return nil, err
 	}

@@ -52,7 +52,7 @@ func TestSync(t *testing.T) {
 	if st.RefreshTime == nil || st.NextRefreshTime == nil || st.Binding == nil || st.Binding.Name != "db" {
 		t.Errorf("status is %+v", st)
 	}
-	if diff := cmp.Diff([]v1alpha1.SourceStatus{{Key: "db", Version: st.Sources[0].Version}}, st.Sources); diff != "" {
+	if diff := cmp.Diff([]v1alpha1.SourceStatus{{Kind: v1alpha1.SourceRemoteSecret, Key: "db", Version: st.Sources[0].Version}}, st.Sources); diff != "" {
 		t.Errorf("sources: -want, +got:\n%s", diff)
 	}
 }

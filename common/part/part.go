@@ -36,10 +36,9 @@ const previousSuffix = "-previous"
 // maxName is the longest name of a Secret.
 const maxName = validation.DNS1123SubdomainMaxLength
 
-// Name returns the name of the part that a module keeps for an object. Operators of one module that serve
-// different classes have parts of their own.
-func Name(kind, name, module, class string) string {
-	suffix := "-part-" + hash(kind, name, module, class)
+// partName returns the name of the part that a contributor stores for an object.
+func partName(kind, name, contributor, class string) string {
+	suffix := "-part-" + hash(kind, name, contributor, class)
 	return strings.TrimRight(name[:min(len(name), maxName-len(suffix))], "-.") + suffix
 }
 

@@ -8,7 +8,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/store"
@@ -127,28 +126,6 @@ func TestSpecHash(t *testing.T) {
 	}}
 	if got, err := SpecHash(cluster); err != nil || got != pinned {
 		t.Errorf("SpecHash() of the cluster twin: %s, %v, want %s: whom it serves bears on no value", got, err, pinned)
-	}
-}
-
-func TestName(t *testing.T) {
-	long := strings.Repeat("a", 252) + "b"
-	names := map[string]string{}
-	for _, n := range []string{
-		Name("ExternalSecret", "db", "fake", ""), Name("PushSecret", "db", "fake", ""), Name("ExternalSecret", "db", "fake", "x"),
-		Name("ExternalSecret", "db", "other", ""), Name("ExternalSecret", "dbx", "fake", ""), Name("ExternalSecret", long, "fake", ""),
-		Name("ExternalSecret", long[:252]+"c", "fake", ""), Name("ExternalSecret", strings.Repeat("a.", 126)+"a", "fake", ""),
-	} {
-		if msgs := validation.IsDNS1123Subdomain(n); len(msgs) > 0 {
-			t.Errorf("%q cannot be the name of a Secret: %s", n, msgs[0])
-		}
-		if _, twice := names[n]; twice {
-			t.Errorf("%q is the name of two parts", n)
-		}
-		names[n] = n
-	}
-	// Another name after an upgrade would be another part.
-	if diff := cmp.Diff("db-part-52befbd044732ec6", Name("ExternalSecret", "db", "fake", "")); diff != "" {
-		t.Errorf("Name(): -want, +got:\n%s", diff)
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
@@ -16,38 +15,6 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/store"
 )
-
-// ReadsName returns the name of the part in which a module keeps what it has read for an ExternalSecret that
-// another operator claims.
-func ReadsName(name, module, class string) string {
-	return Name("ExternalSecret", name, module+readsSuffix, class)
-}
-
-// readsSuffix tells the part of what was read from that of what was generated.
-const readsSuffix = "#reads"
-
-// ModuleName is the name under which status.parts records the part of generated values of an operator.
-func ModuleName(module, class string) string {
-	if class == "" {
-		return module
-	}
-	return module + "/" + class
-}
-
-// ReadsModuleName is ModuleName for the part of what was read.
-func ReadsModuleName(module, class string) string { return ModuleName(module, class) + readsSuffix }
-
-// GroupOf returns the API group of the module that status.parts records under a name.
-func GroupOf(name string) string {
-	group, _, _ := strings.Cut(strings.TrimSuffix(name, readsSuffix), "/")
-	return group
-}
-
-// ClassOf returns the class of the operator that status.parts records under a name.
-func ClassOf(name string) string {
-	_, class, _ := strings.Cut(strings.TrimSuffix(name, readsSuffix), "/")
-	return class
-}
 
 // Reads describes what an operator has read for an object that another one claims.
 type Reads struct {

@@ -9,7 +9,6 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/store"
@@ -150,22 +149,6 @@ func TestServesRead(t *testing.T) {
 				t.Errorf("\n%s\nServesRead(): %t, want %t", tc.reason, got, tc.want)
 			}
 		})
-	}
-}
-
-func TestModuleNames(t *testing.T) {
-	for _, module := range []string{"aws.direct-secrets.io"} {
-		for _, class := range []string{"", "blue", "a/b"} {
-			for _, name := range []string{ModuleName(module, class), ReadsModuleName(module, class)} {
-				if g, c := GroupOf(name), ClassOf(name); g != module || c != class {
-					t.Errorf("%q is read as %q and %q, want %q and %q", name, g, c, module, class)
-				}
-			}
-		}
-	}
-	a, b := ReadsName("db", "aws.direct-secrets.io", ""), Name("ExternalSecret", "db", "aws.direct-secrets.io", "")
-	if a == b || len(validation.IsDNS1123Subdomain(a)) > 0 {
-		t.Errorf("%q and %q are the names of what was read and what was generated", a, b)
 	}
 }
 

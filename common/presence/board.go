@@ -88,9 +88,9 @@ func (b *Board) Serving(ref *v1alpha1.StoreRef, namespace string) []Member {
 	})
 }
 
-// Running returns the member that runs for a module and class in namespace; false if there is none.
-func (b *Board) Running(module, class, namespace string) (Member, bool) {
-	all := b.running(func(m *Member) bool { return m.Module == module && m.Class == class && m.covers(namespace) })
+// Running returns the first running member that serves a namespace and matches; false if there is none.
+func (b *Board) Running(namespace string, matches func(Member) bool) (Member, bool) {
+	all := b.running(func(m *Member) bool { return m.covers(namespace) && matches(*m) })
 	if len(all) == 0 {
 		return Member{}, false
 	}

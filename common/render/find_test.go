@@ -93,13 +93,13 @@ func TestRenderMany(t *testing.T) {
 			"A complete list without a hit says that there is nothing: the policies decide.",
 			from(find(shop)),
 			remote{"prod?shop/": found()},
-			rendered{Gone: `NotFound: spec.dataFrom[0].find (path "shop/") in FakeStore "prod": no secret matches`},
+			rendered{Gone: `spec.dataFrom[0].find (path "shop/") in FakeStore "prod": no secret matches`},
 		},
 		"FindNothingBesides": {
 			"It is told with what is left.",
 			func(s *spec) { s.DataFrom = []v1alpha1.DataFromEntry{find(shop)} },
 			remote{"prod?shop/": found(), "prod/shop/db": value("x", "v2")},
-			rendered{Data: map[string]string{"password": "x"}, Sources: []string{"shop/db@v2"}, Gone: `NotFound: spec.dataFrom[0].find (path "shop/") in FakeStore "prod": no secret matches`},
+			rendered{Data: map[string]string{"password": "x"}, Sources: []string{"shop/db@v2"}, Gone: `spec.dataFrom[0].find (path "shop/") in FakeStore "prod": no secret matches`},
 		},
 		"FindRewrite": {
 			"Rewriting comes before conversion: it sees keys as the provider has them.",
@@ -207,7 +207,7 @@ func TestRenderMany(t *testing.T) {
 			"A tag that is not there is gone, as a property is.",
 			func(s *spec) { s.Data = []v1alpha1.DataEntry{fetch(entry("team", "one", "team"))} },
 			remote{"prod/one#": tagged(map[string]string{})},
-			rendered{Sources: []string{"one@v1"}, Gone: `NotFound: "one" in FakeStore "prod": it has no property "team"`},
+			rendered{Sources: []string{"one@v1"}, Gone: `"one" in FakeStore "prod": it has no property "team"`},
 		},
 		"MetadataExtract": {
 			"All metadata become keys, converted.",
@@ -258,20 +258,20 @@ func TestRenderManyErrors(t *testing.T) {
 		class  store.Class
 		want   []string
 	}{
-		"NotFound":    {"No list is never the same as nothing in it.", plain, nil, store.Unavailable, []string{`Unavailable: spec.dataFrom[0].find (path "shop/") in FakeStore "prod": the list of secrets could not be read`, "it does not exist"}},
-		"Denied":      {"A class is a class.", plain, remote{"prod?shop/": failure(store.Denied)}, store.Denied, []string{`Denied: spec.dataFrom[0].find (path "shop/") in FakeStore "prod": the provider says no`}},
-		"Unavailable": {"A class is a class.", plain, remote{"prod?shop/": failure(store.Unavailable)}, store.Unavailable, []string{"Unavailable: spec.dataFrom[0].find (path \"shop/\") in FakeStore"}},
+		"NotFound":    {"No list is never the same as nothing in it.", plain, nil, store.Unavailable, []string{`spec.dataFrom[0].find (path "shop/") in FakeStore "prod": the list of secrets could not be read`, "it does not exist"}},
+		"Denied":      {"A class is a class.", plain, remote{"prod?shop/": failure(store.Denied)}, store.Denied, []string{`spec.dataFrom[0].find (path "shop/") in FakeStore "prod": the provider says no`}},
+		"Unavailable": {"A class is a class.", plain, remote{"prod?shop/": failure(store.Unavailable)}, store.Unavailable, []string{"spec.dataFrom[0].find (path \"shop/\") in FakeStore"}},
 		"Incomplete": {
 			"What came with an error does not count.",
-			plain, remote{"prod?shop/": {Found: two.Found, Err: store.NewError(store.Throttled, "slow down")}}, store.Throttled, []string{"Throttled: spec.dataFrom[0].find (path \"shop/\") in FakeStore", "slow down"},
+			plain, remote{"prod?shop/": {Found: two.Found, Err: store.NewError(store.Throttled, "slow down")}}, store.Throttled, []string{"spec.dataFrom[0].find (path \"shop/\") in FakeStore", "slow down"},
 		},
 		"NotFoundBesides": {
 			"What casts doubt is reported before what is missing.",
-			func(s *spec) { s.DataFrom = []v1alpha1.DataFromEntry{find(v1alpha1.Find{Path: "shop/"})} }, nil, store.Unavailable, []string{"Unavailable: spec.dataFrom[0].find (path \"shop/\") in", "(and 1 more)"},
+			func(s *spec) { s.DataFrom = []v1alpha1.DataFromEntry{find(v1alpha1.Find{Path: "shop/"})} }, nil, store.Unavailable, []string{"spec.dataFrom[0].find (path \"shop/\") in", "(and 1 more)"},
 		},
-		"Converted":   {"Two keys that become one are a question for a person.", plain, remote{"prod?shop/": found(pair{"a/k", canary}, pair{"a:k", canary})}, store.Invalid, []string{`Invalid: spec.dataFrom[0].find (path "shop/") in FakeStore "prod": spec.dataFrom[0]: `, `"a/k"`, `"a:k"`, `both become "a_k"`}},
+		"Converted":   {"Two keys that become one are a question for a person.", plain, remote{"prod?shop/": found(pair{"a/k", canary}, pair{"a:k", canary})}, store.Invalid, []string{`spec.dataFrom[0].find (path "shop/") in FakeStore "prod": spec.dataFrom[0]: `, `"a/k"`, `"a:k"`, `both become "a_k"`}},
 		"FoundTwice":  {"A provider that lists a key twice does not say which value counts.", plain, remote{"prod?shop/": found(pair{"k", canary}, pair{"k", canary})}, store.Invalid, []string{"spec.dataFrom[0]: ", `both become "k"`}},
-		"Rewritten":   {"The step that did it is named.", searching(v1alpha1.Find{}, regexpStep("^./", "")), remote{"prod?shop/": two}, store.Invalid, []string{`Invalid: spec.dataFrom[0].find (path "shop/") in FakeStore "prod": spec.dataFrom[0].rewrite[0]: `, `"a/k"`, `"b/k"`}},
+		"Rewritten":   {"The step that did it is named.", searching(v1alpha1.Find{}, regexpStep("^./", "")), remote{"prod?shop/": two}, store.Invalid, []string{`spec.dataFrom[0].find (path "shop/") in FakeStore "prod": spec.dataFrom[0].rewrite[0]: `, `"a/k"`, `"b/k"`}},
 		"Merged":      {"A value that is no object is not shown.", searching(v1alpha1.Find{}, mergeStep(v1alpha1.RewriteMerge{})), remote{"prod?shop/": two}, store.Invalid, []string{"spec.dataFrom[0].rewrite[0].merge: ", `"a/k"`, "not a JSON object"}},
 		"ReservedKey": {"The kubelet uses names that begin with two dots.", searching(v1alpha1.Find{}, regexpStep("^a/", "..")), remote{"prod?shop/": two}, store.Invalid, []string{"spec.dataFrom[0]: ", `"..k"`, "cannot be a key"}},
 		"EmptyKey":    {"A key of a Secret is not empty.", searching(v1alpha1.Find{}, regexpStep("^a/k$", "")), remote{"prod?shop/": two}, store.Invalid, []string{"spec.dataFrom[0]: ", `""`, "cannot be a key"}},
@@ -279,32 +279,32 @@ func TestRenderManyErrors(t *testing.T) {
 		"NotBase64":   {"A value that cannot be decoded is named by its key.", searching(v1alpha1.Find{DecodingStrategy: "Base64"}), remote{"prod?shop/": found(pair{"a", "YWJj"}, pair{"b", canary})}, store.Invalid, []string{"spec.dataFrom[0]: ", `"b"`, "not Base64", "decodingStrategy"}},
 		"DataNotBase64": {
 			"Also one by itself; optional means missing, not unfit.",
-			func(s *spec) { s.Data[0].Optional, s.Data[0].RemoteRef.DecodingStrategy = true, "Base64URL" }, remote{"prod/shop/db": value(canary+"!", "")}, store.Invalid, []string{`Invalid: "shop/db" in FakeStore "prod": `, "not Base64URL"},
+			func(s *spec) { s.Data[0].Optional, s.Data[0].RemoteRef.DecodingStrategy = true, "Base64URL" }, remote{"prod/shop/db": value(canary+"!", "")}, store.Invalid, []string{`"shop/db" in FakeStore "prod": `, "not Base64URL"},
 		},
 		"Selection": {
 			"It is said which of several it is, and what it selects.",
 			func(s *spec) {
 				s.Data, s.DataFrom = nil, []v1alpha1.DataFromEntry{find(v1alpha1.Find{Path: "shop/"}), find(v1alpha1.Find{Path: strings.Repeat("p", 100), Name: &v1alpha1.FindName{RegExp: "^a"}, Tags: map[string]string{"team": "shop"}})}
 			},
-			remote{"prod?shop/": two}, store.Unavailable, []string{`Unavailable: spec.dataFrom[1].find (path "` + strings.Repeat("p", 64) + `", name "^a", tags {"team":"shop"}) in FakeStore "prod": `},
+			remote{"prod?shop/": two}, store.Unavailable, []string{`spec.dataFrom[1].find (path "` + strings.Repeat("p", 64) + `", name "^a", tags {"team":"shop"}) in FakeStore "prod": `},
 		},
 		"MetadataNotTold": {
 			"That a provider tells no metadata is not the same as that there are none.",
-			func(s *spec) { s.Data[0].RemoteRef.MetadataPolicy, s.Data[0].Optional = "Fetch", true }, remote{"prod/shop/db#": tagged(nil)}, store.Invalid, []string{`Invalid: "shop/db" in FakeStore "prod": spec.data[0].remoteRef: metadataPolicy is Fetch, and the provider tells no metadata; remove it`},
+			func(s *spec) { s.Data[0].RemoteRef.MetadataPolicy, s.Data[0].Optional = "Fetch", true }, remote{"prod/shop/db#": tagged(nil)}, store.Invalid, []string{`"shop/db" in FakeStore "prod": spec.data[0].remoteRef: metadataPolicy is Fetch, and the provider tells no metadata; remove it`},
 		},
 		"MetadataNotToldMany": {
 			"Also where all of them are extracted.",
 			func(s *spec) {
 				s.DataFrom = []v1alpha1.DataFromEntry{extracting(v1alpha1.RemoteRef{Key: "one", MetadataPolicy: "Fetch"})}
-			}, remote{"prod/shop/db": value("x", ""), "prod/one#": tagged(nil)}, store.Invalid, []string{`Invalid: "one" in FakeStore "prod": spec.dataFrom[0].extract: metadataPolicy is Fetch`},
+			}, remote{"prod/shop/db": value("x", ""), "prod/one#": tagged(nil)}, store.Invalid, []string{`"one" in FakeStore "prod": spec.dataFrom[0].extract: metadataPolicy is Fetch`},
 		},
 		"MetadataDenied": {
 			"Metadata that cannot be read are not empty.",
-			func(s *spec) { s.Data[0].RemoteRef.MetadataPolicy = "Fetch" }, remote{"prod/shop/db": value("x", ""), "prod/shop/db#": failure(store.Denied)}, store.Denied, []string{`Denied: "shop/db" in`},
+			func(s *spec) { s.Data[0].RemoteRef.MetadataPolicy = "Fetch" }, remote{"prod/shop/db": value("x", ""), "prod/shop/db#": failure(store.Denied)}, store.Denied, []string{`"shop/db" in`},
 		},
 		"Big": {
 			"Values above 1 MiB in all fit in no Secret.",
-			plain, remote{"prod?shop/": found(pair{"a", strings.Repeat("x", 1<<19)}, pair{"b", strings.Repeat("x", 1<<19+1)})}, store.Invalid, []string{`Invalid: the values of Secret "db" are 1048577 bytes in all`},
+			plain, remote{"prod?shop/": found(pair{"a", strings.Repeat("x", 1<<19)}, pair{"b", strings.Repeat("x", 1<<19+1)})}, store.Invalid, []string{`the values of Secret "db" are 1048577 bytes in all`},
 		},
 	}
 	for name, tc := range cases {
@@ -361,7 +361,7 @@ func TestReadIsBounded(t *testing.T) {
 		target string
 		want   []string
 	}{
-		"Other": {"All that is found is too much.", "eN-", []string{`Invalid: spec.dataFrom[2].find (path "shop/") in FakeStore "prod": spec.dataFrom[2]: with it the values are more than 32 MiB in all; read fewer`, "(and 98 more)"}},
+		"Other": {"All that is found is too much.", "eN-", []string{`spec.dataFrom[2].find (path "shop/") in FakeStore "prod": spec.dataFrom[2]: with it the values are more than 32 MiB in all; read fewer`, "(and 98 more)"}},
 		"Same":  {"What the next entry covers is not kept.", "e-", nil},
 	}
 	for name, tc := range cases {

@@ -175,15 +175,15 @@ func TestReadProperties(t *testing.T) {
 	}{
 		"Plain":     {"A thousand keys of one large secret are gone through once.", entries(1000, "one", "kN"), nil},
 		"Paths":     {"A few paths through it are served.", entries(50, "one", "dN.e"), nil},
-		"ManyPaths": {"A thousand are too many.", entries(1000, "one", "dN.e"), []string{`Invalid: "one" in FakeStore "prod": spec.data[`, "].remoteRef.property: ", "too much work", "take fewer properties"}},
+		"ManyPaths": {"A thousand are too many.", entries(1000, "one", "dN.e"), []string{`"one" in FakeStore "prod": spec.data[`, "].remoteRef.property: ", "too much work", "take fewer properties"}},
 		"Queries":   {"So are a thousand small queries.", entries(1000, "small", "#(a==1)#.b"), []string{"].remoteRef.property: ", "too much work"}},
-		"Secrets":   {"And a thousand large secrets.", entries(1000, "key-N", "k1"), []string{`Invalid: "key-`, "].remoteRef.property: ", "too much work"}},
+		"Secrets":   {"And a thousand large secrets.", entries(1000, "key-N", "k1"), []string{`"key-`, "].remoteRef.property: ", "too much work"}},
 		"Extracts": {
 			"Those that are extracted count, too.",
 			func(s *v1alpha1.ExternalSecretSpec) {
 				s.DataFrom = slices.Repeat([]v1alpha1.DataFromEntry{extract("one")}, 100)
 			},
-			[]string{`Invalid: "one" in FakeStore "prod": spec.dataFrom[`, "].extract: ", "too much work"},
+			[]string{`"one" in FakeStore "prod": spec.dataFrom[`, "].extract: ", "too much work"},
 		},
 	}
 	for name, tc := range cases {
@@ -204,7 +204,7 @@ func TestReadProperties(t *testing.T) {
 				t.Errorf("\n%s\nRead() took %v of a processor, want at most %v", tc.reason, took, maxSpent)
 			}
 			if len(tc.want) > 0 {
-				wantError(t, tc.reason, err, store.Invalid, append([]string{"Invalid: "}, tc.want...)...)
+				wantError(t, tc.reason, err, store.Invalid, append([]string{`"`}, tc.want...)...)
 				return
 			}
 			if err != nil || len(out.Data) != len(es.Spec.Data) {

@@ -48,8 +48,7 @@ func Render(es *v1alpha1.ExternalSecret, p Plan, values Values, texts Texts) (Ou
 }
 
 // Read returns the keys and values that the entries of the spec yield. If any value could not be read or is unfit, nothing
-// is returned but the error, a *store.Error whose message begins with its class and names the key
-// and the store: a Secret is never half-filled. What definitely does not exist is no such error; the
+// is returned but the error, a *store.Error whose message names the key and the store: a Secret is never half-filled. What definitely does not exist is no such error; the
 // policies decide about it.
 func Read(es *v1alpha1.ExternalSecret, p Plan, values Values) (Output, error) {
 	r := &renderer{
@@ -90,7 +89,7 @@ func Shape(es *v1alpha1.ExternalSecret, p Plan, out Output, texts Texts) (Output
 		return out, nil
 	case dropped(es, out):
 		if typed && t.DeletionPolicy == v1alpha1.DeletionMerge && CheckType(corev1.SecretType(t.Template.Type), out.Data) != nil {
-			return Output{}, store.NewError(store.Invalid, "Invalid: all values are gone, and a Secret of type %s cannot be emptied, as spec.target.deletionPolicy: Merge asks; use deletionPolicy: Delete or Retain", t.Template.Type)
+			return Output{}, store.NewError(store.Invalid, "all values are gone, and a Secret of type %s cannot be emptied, as spec.target.deletionPolicy: Merge asks; use deletionPolicy: Delete or Retain", t.Template.Type)
 		}
 		return out, nil
 	}
@@ -109,7 +108,7 @@ func Shape(es *v1alpha1.ExternalSecret, p Plan, out Output, texts Texts) (Output
 		size += len(v)
 	}
 	if size > corev1.MaxSecretSize {
-		return Output{}, store.NewError(store.Invalid, "Invalid: the values of Secret %q are %d bytes in all, and a Secret holds at most %d; read fewer or smaller values", p.Target, size, corev1.MaxSecretSize)
+		return Output{}, store.NewError(store.Invalid, "the values of Secret %q are %d bytes in all, and a Secret holds at most %d; read fewer or smaller values", p.Target, size, corev1.MaxSecretSize)
 	}
 	return out, nil
 }
@@ -130,8 +129,8 @@ func dropped(es *v1alpha1.ExternalSecret, out Output) bool {
 func sources(p Plan, values Values) []v1alpha1.SourceStatus {
 	var all []v1alpha1.SourceStatus
 	for _, s := range p.Sources {
-		if a := values(s); s.Generator && a.Err == nil { // First, since others rely on them.
-			all = append(all, v1alpha1.SourceStatus{Key: GeneratorKey(s.Store), Version: a.Value.Version})
+		if a := values(s); s.Generator && a.Err == nil { // First, so that a long search cuts none of them off.
+			all = append(all, v1alpha1.SourceStatus{Kind: v1alpha1.SourceGenerator, Key: GeneratorKey(s.Store), Version: a.Value.Version})
 		}
 	}
 	for _, s := range p.Sources {
@@ -145,7 +144,7 @@ func sources(p Plan, values Values) []v1alpha1.SourceStatus {
 		}
 		for _, v := range found {
 			if len(all) < maxSources {
-				all = append(all, v1alpha1.SourceStatus{Key: v.Key, Version: v.Version})
+				all = append(all, v1alpha1.SourceStatus{Kind: v1alpha1.SourceRemoteSecret, Key: v.Key, Version: v.Version})
 			}
 		}
 	}
@@ -411,12 +410,12 @@ func (r *renderer) fail(ref *v1alpha1.StoreRef, what string, err error) {
 	r.errs = append(r.errs, e)
 }
 
-// unread returns the error of a read; its message begins with the class and names what was read and the store.
+// unread returns the error of a read; its message names what was read and the store.
 func unread(ref *v1alpha1.StoreRef, what string, err error) *store.Error {
 	safe := store.Safe(err)
 	return &store.Error{
 		Class:      safe.Class,
-		Message:    fmt.Sprintf("%s: %s in %s %q: %s", safe.Class, what, ref.Kind, ref.Name, safe.Message),
+		Message:    fmt.Sprintf("%s in %s %q: %s", what, ref.Kind, ref.Name, safe.Message),
 		RetryAfter: safe.RetryAfter,
 	}
 }

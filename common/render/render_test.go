@@ -68,13 +68,13 @@ func TestRender(t *testing.T) {
 			"Without a property the value is what the provider holds, byte for byte.",
 			func(*spec) {},
 			remote{"prod/shop/db": value("\xff\x00 {", "v1")},
-			want{map[string]string{"password": "\xff\x00 {"}, []v1alpha1.SourceStatus{{Key: "shop/db", Version: "v1"}}},
+			want{map[string]string{"password": "\xff\x00 {"}, []v1alpha1.SourceStatus{{Kind: v1alpha1.SourceRemoteSecret, Key: "shop/db", Version: "v1"}}},
 		},
 		"EmptyValue": {
 			"An empty value is a value.",
 			func(*spec) {},
 			remote{"prod/shop/db": value("", "v1")},
-			want{map[string]string{"password": ""}, []v1alpha1.SourceStatus{{Key: "shop/db", Version: "v1"}}},
+			want{map[string]string{"password": ""}, []v1alpha1.SourceStatus{{Kind: v1alpha1.SourceRemoteSecret, Key: "shop/db", Version: "v1"}}},
 		},
 		"Properties": {
 			"Each entry takes its own property.",
@@ -82,25 +82,25 @@ func TestRender(t *testing.T) {
 				s.Data = []v1alpha1.DataEntry{entry("u", "shop/db", "user"), entry("p", "shop/db", "pass.word")}
 			},
 			remote{"prod/shop/db": value(`{"user":"ann","pass":{"word":"x"}}`, "v1")},
-			want{map[string]string{"u": "ann", "p": "x"}, []v1alpha1.SourceStatus{{Key: "shop/db", Version: "v1"}}},
+			want{map[string]string{"u": "ann", "p": "x"}, []v1alpha1.SourceStatus{{Kind: v1alpha1.SourceRemoteSecret, Key: "shop/db", Version: "v1"}}},
 		},
 		"Versions": {
 			"A version is another read.",
 			func(s *spec) { s.Data[0].RemoteRef.Version = "old" },
 			remote{"prod/shop/db": value("new", "v2"), "prod/shop/db@old": value("old", "v1")},
-			want{map[string]string{"password": "old"}, []v1alpha1.SourceStatus{{Key: "shop/db", Version: "v1"}}},
+			want{map[string]string{"password": "old"}, []v1alpha1.SourceStatus{{Kind: v1alpha1.SourceRemoteSecret, Key: "shop/db", Version: "v1"}}},
 		},
 		"OwnStore": {
 			"An entry is read from its own store.",
 			func(s *spec) { s.Data[0].SourceRef = &v1alpha1.DataSourceRef{StoreRef: *fakeStore("second")} },
 			remote{"prod/shop/db": value("wrong", "v2"), "second/shop/db": value("right", "v1")},
-			want{map[string]string{"password": "right"}, []v1alpha1.SourceStatus{{Key: "shop/db", Version: "v1"}}},
+			want{map[string]string{"password": "right"}, []v1alpha1.SourceStatus{{Kind: v1alpha1.SourceRemoteSecret, Key: "shop/db", Version: "v1"}}},
 		},
 		"Extract": {
 			"All members become keys, converted.",
 			func(s *spec) { s.Data, s.DataFrom = nil, []v1alpha1.DataFromEntry{extract("a")} },
 			remote{"prod/a": value(`{"user":"ann","a/b":{"c":1}}`, "v1")},
-			want{map[string]string{"user": "ann", "a_b": `{"c":1}`}, []v1alpha1.SourceStatus{{Key: "a", Version: "v1"}}},
+			want{map[string]string{"user": "ann", "a_b": `{"c":1}`}, []v1alpha1.SourceStatus{{Kind: v1alpha1.SourceRemoteSecret, Key: "a", Version: "v1"}}},
 		},
 		"ExtractProperty": {
 			"A property of the secret can hold the object.",
@@ -109,7 +109,7 @@ func TestRender(t *testing.T) {
 				s.DataFrom[0].Extract.Property = "db"
 			},
 			remote{"prod/a": value(`{"db":{"user":"ann"}}`, "v1")},
-			want{map[string]string{"user": "ann"}, []v1alpha1.SourceStatus{{Key: "a", Version: "v1"}}},
+			want{map[string]string{"user": "ann"}, []v1alpha1.SourceStatus{{Kind: v1alpha1.SourceRemoteSecret, Key: "a", Version: "v1"}}},
 		},
 		"Precedence": {
 			"A later dataFrom entry wins over an earlier one, and data over both.",
@@ -118,19 +118,19 @@ func TestRender(t *testing.T) {
 				s.DataFrom = []v1alpha1.DataFromEntry{extract("one"), extract("two")}
 			},
 			remote{"prod/one": value(`{"a":"1","b":"1","c":"1"}`, "v1"), "prod/two": value(`{"b":"2","c":"2"}`, "v2"), "prod/three": value("3", "v3")},
-			want{map[string]string{"a": "1", "b": "2", "c": "3"}, []v1alpha1.SourceStatus{{Key: "one", Version: "v1"}, {Key: "two", Version: "v2"}, {Key: "three", Version: "v3"}}},
+			want{map[string]string{"a": "1", "b": "2", "c": "3"}, []v1alpha1.SourceStatus{{Kind: v1alpha1.SourceRemoteSecret, Key: "one", Version: "v1"}, {Kind: v1alpha1.SourceRemoteSecret, Key: "two", Version: "v2"}, {Kind: v1alpha1.SourceRemoteSecret, Key: "three", Version: "v3"}}},
 		},
 		"OptionalSecret": {
 			"An optional entry is left out when its secret does not exist.",
 			func(s *spec) { s.Data = append(s.Data, optional("o", "gone", "")) },
 			remote{"prod/shop/db": value("x", "v1")},
-			want{map[string]string{"password": "x"}, []v1alpha1.SourceStatus{{Key: "shop/db", Version: "v1"}}},
+			want{map[string]string{"password": "x"}, []v1alpha1.SourceStatus{{Kind: v1alpha1.SourceRemoteSecret, Key: "shop/db", Version: "v1"}}},
 		},
 		"OptionalProperty": {
 			"An optional entry is left out when its property does not exist.",
 			func(s *spec) { s.Data = append(s.Data, optional("o", "shop/db", "gone")) },
 			remote{"prod/shop/db": value("{}", "v1")},
-			want{map[string]string{"password": "{}"}, []v1alpha1.SourceStatus{{Key: "shop/db", Version: "v1"}}},
+			want{map[string]string{"password": "{}"}, []v1alpha1.SourceStatus{{Kind: v1alpha1.SourceRemoteSecret, Key: "shop/db", Version: "v1"}}},
 		},
 		"OptionalOnly": {
 			"What is optional may leave nothing at all.",
@@ -142,7 +142,7 @@ func TestRender(t *testing.T) {
 			"A Secret holds 1 MiB of values; its keys do not count.",
 			func(s *spec) { s.Data = append(s.Data, entry("second", "half", "")) },
 			remote{"prod/shop/db": value(strings.Repeat("x", corev1.MaxSecretSize/2), "v1"), "prod/half": value(strings.Repeat("y", corev1.MaxSecretSize/2), "v1")},
-			want{map[string]string{"password": strings.Repeat("x", corev1.MaxSecretSize/2), "second": strings.Repeat("y", corev1.MaxSecretSize/2)}, []v1alpha1.SourceStatus{{Key: "shop/db", Version: "v1"}, {Key: "half", Version: "v1"}}},
+			want{map[string]string{"password": strings.Repeat("x", corev1.MaxSecretSize/2), "second": strings.Repeat("y", corev1.MaxSecretSize/2)}, []v1alpha1.SourceStatus{{Kind: v1alpha1.SourceRemoteSecret, Key: "shop/db", Version: "v1"}, {Kind: v1alpha1.SourceRemoteSecret, Key: "half", Version: "v1"}}},
 		},
 	}
 	for name, tc := range cases {
@@ -191,89 +191,89 @@ func TestRenderErrors(t *testing.T) {
 		"NotFound": {
 			"The message names class, key and store.",
 			func(*spec) {}, nil,
-			want{Class: store.NotFound, Begins: "NotFound: " + here + "it does not exist"},
+			want{Class: store.NotFound, Begins: here + "it does not exist"},
 		},
 		"NotFoundVersion": {
 			"The message names the version, where one is asked for.",
 			func(s *spec) { s.Data[0].RemoteRef.Version = "v7" }, nil,
-			want{Class: store.NotFound, Begins: `NotFound: "shop/db" version "v7" in FakeStore "prod": `},
+			want{Class: store.NotFound, Begins: `"shop/db" version "v7" in FakeStore "prod": `},
 		},
-		"Denied":      {"A class is a class.", func(*spec) {}, remote{"prod/shop/db": failure(store.Denied)}, want{Class: store.Denied, Begins: "Denied: " + here}},
-		"Unavailable": {"A class is a class.", func(*spec) {}, remote{"prod/shop/db": failure(store.Unavailable)}, want{Class: store.Unavailable, Begins: "Unavailable: " + here}},
+		"Denied":      {"A class is a class.", func(*spec) {}, remote{"prod/shop/db": failure(store.Denied)}, want{Class: store.Denied, Begins: here}},
+		"Unavailable": {"A class is a class.", func(*spec) {}, remote{"prod/shop/db": failure(store.Unavailable)}, want{Class: store.Unavailable, Begins: here}},
 		"Throttled": {
 			"The time to wait is kept.",
 			func(*spec) {}, remote{"prod/shop/db": {Err: &store.Error{Class: store.Throttled, Message: "slow down", RetryAfter: time.Minute}}},
-			want{Class: store.Throttled, RetryAfter: time.Minute, Begins: "Throttled: " + here + "slow down"},
+			want{Class: store.Throttled, RetryAfter: time.Minute, Begins: here + "slow down"},
 		},
 		"Unknown": {
 			"The text of an unknown error is withheld.",
 			func(*spec) {}, remote{"prod/shop/db": {Err: errors.New("request with password=" + canary + " failed")}},
-			want{Class: store.Unavailable, Begins: "Unavailable: " + here},
+			want{Class: store.Unavailable, Begins: here},
 		},
 		"Deadline": {
 			"A hang says that it was one.",
 			func(*spec) {}, remote{"prod/shop/db": {Err: context.DeadlineExceeded}},
-			want{Class: store.Unavailable, Begins: "Unavailable: " + here + "the provider did not answer in time"},
+			want{Class: store.Unavailable, Begins: here + "the provider did not answer in time"},
 		},
 		"DoubtFirst": {
 			"What casts doubt on the rest is reported before what is missing: only a definite answer may remove a key.",
 			two, remote{"prod/other": failure(store.Denied)},
-			want{Class: store.Denied, Begins: `Denied: "other" in FakeStore "prod": `, Says: []string{"(and 1 more)"}},
+			want{Class: store.Denied, Begins: `"other" in FakeStore "prod": `, Says: []string{"(and 1 more)"}},
 		},
 		"FirstOfMany": {
 			"Of several the first is reported, and how many there are.",
 			func(s *spec) { two(s); s.DataFrom = []v1alpha1.DataFromEntry{extract("from")} }, nil,
-			want{Class: store.NotFound, Begins: `NotFound: "from" in FakeStore "prod": `, Says: []string{"(and 2 more)"}},
+			want{Class: store.NotFound, Begins: `"from" in FakeStore "prod": `, Says: []string{"(and 2 more)"}},
 		},
 		"OptionalDenied": {
 			"Optional means missing, not unreadable.",
 			func(s *spec) { s.Data[0].Optional = true }, remote{"prod/shop/db": failure(store.Denied)},
-			want{Class: store.Denied, Begins: "Denied: " + here},
+			want{Class: store.Denied, Begins: here},
 		},
 		"OptionalNotJSON": {
 			"Optional means missing, not unfit.",
 			func(s *spec) { s.Data[0].Optional, s.Data[0].RemoteRef.Property = true, "a" }, remote{"prod/shop/db": value(canary, "")},
-			want{Class: store.Invalid, Begins: "Invalid: " + here, Says: []string{"not JSON"}},
+			want{Class: store.Invalid, Begins: here, Says: []string{"not JSON"}},
 		},
 		"NotJSON": {
 			"Who asks for a property needs JSON.",
 			func(s *spec) { s.Data[0].RemoteRef.Property = "a.b" }, remote{"prod/shop/db": value(canary, "")},
-			want{Class: store.Invalid, Begins: "Invalid: " + here, Says: []string{"not JSON", `"a.b"`, "remove the property or store JSON"}},
+			want{Class: store.Invalid, Begins: here, Says: []string{"not JSON", `"a.b"`, "remove the property or store JSON"}},
 		},
 		"PropertyMissing": {
 			"A property that is missing is NotFound.",
 			func(s *spec) { s.Data[0].RemoteRef.Property = "a.b" }, remote{"prod/shop/db": value(`{"a":"`+canary+`"}`, "")},
-			want{Class: store.NotFound, Begins: "NotFound: " + here, Says: []string{`"a.b"`}},
+			want{Class: store.NotFound, Begins: here, Says: []string{`"a.b"`}},
 		},
-		"ExtractNotJSON":   {"Who asks for all keys needs an object.", one, remote{"prod/shop/db": value(canary, "")}, want{Class: store.Invalid, Begins: "Invalid: " + here, Says: []string{"not JSON"}}},
-		"ExtractNotObject": {"Who asks for all keys needs an object.", one, remote{"prod/shop/db": value(`["`+canary+`"]`, "")}, want{Class: store.Invalid, Begins: "Invalid: " + here, Says: []string{"not an object"}}},
-		"ExtractMissing":   {"A missing object is NotFound.", one, nil, want{Class: store.NotFound, Begins: "NotFound: " + here}},
+		"ExtractNotJSON":   {"Who asks for all keys needs an object.", one, remote{"prod/shop/db": value(canary, "")}, want{Class: store.Invalid, Begins: here, Says: []string{"not JSON"}}},
+		"ExtractNotObject": {"Who asks for all keys needs an object.", one, remote{"prod/shop/db": value(`["`+canary+`"]`, "")}, want{Class: store.Invalid, Begins: here, Says: []string{"not an object"}}},
+		"ExtractMissing":   {"A missing object is NotFound.", one, nil, want{Class: store.NotFound, Begins: here}},
 		"ExtractCollision": {
 			"Two keys that become one are a question for a person.",
 			one, remote{"prod/shop/db": value(`{"a/b":"`+canary+`","a:b":"`+canary+`"}`, "")},
-			want{Class: store.Invalid, Begins: "Invalid: " + here, Says: []string{"spec.dataFrom[0]", `"a/b"`, `"a:b"`, `"a_b"`}},
+			want{Class: store.Invalid, Begins: here, Says: []string{"spec.dataFrom[0]", `"a/b"`, `"a:b"`, `"a_b"`}},
 		},
-		"ExtractEmptyKey":    {"A key of a Secret is not empty.", one, remote{"prod/shop/db": value(`{"":"`+canary+`"}`, "")}, want{Class: store.Invalid, Begins: "Invalid: " + here, Says: []string{"spec.dataFrom[0]", "cannot be a key"}}},
-		"ExtractReservedKey": {"The kubelet uses names that begin with two dots.", one, remote{"prod/shop/db": value(`{"..data":"`+canary+`"}`, "")}, want{Class: store.Invalid, Begins: "Invalid: " + here, Says: []string{`"..data"`, "cannot be a key"}}},
+		"ExtractEmptyKey":    {"A key of a Secret is not empty.", one, remote{"prod/shop/db": value(`{"":"`+canary+`"}`, "")}, want{Class: store.Invalid, Begins: here, Says: []string{"spec.dataFrom[0]", "cannot be a key"}}},
+		"ExtractReservedKey": {"The kubelet uses names that begin with two dots.", one, remote{"prod/shop/db": value(`{"..data":"`+canary+`"}`, "")}, want{Class: store.Invalid, Begins: here, Says: []string{`"..data"`, "cannot be a key"}}},
 		"ExtractLongKey": {
 			"A key has at most 253 characters, and the message does not repeat more than it must.",
 			one, remote{"prod/shop/db": value(`{"`+strings.Repeat("k", 254)+`":"`+canary+`"}`, "")},
-			want{Class: store.Invalid, Begins: "Invalid: " + here, Says: []string{`"` + strings.Repeat("k", 64) + `"`, "cannot be a key"}},
+			want{Class: store.Invalid, Begins: here, Says: []string{`"` + strings.Repeat("k", 64) + `"`, "cannot be a key"}},
 		},
 		"BigValue": {
 			"A value above 1 MiB fits in no Secret.",
 			func(*spec) {}, remote{"prod/shop/db": value(strings.Repeat("x", corev1.MaxSecretSize+1), "")},
-			want{Class: store.Invalid, Begins: "Invalid: " + here, Says: []string{"1048577 bytes", "at most 1048576"}},
+			want{Class: store.Invalid, Begins: here, Says: []string{"1048577 bytes", "at most 1048576"}},
 		},
 		"BigValueOfProperty": {
 			"Also if only a part of it is asked for: it is not parsed.",
 			func(s *spec) { s.Data[0].RemoteRef.Property = "a" }, remote{"prod/shop/db": value(`{"a":"`+strings.Repeat("x", 2<<20)+`"}`, "")},
-			want{Class: store.Invalid, Begins: "Invalid: " + here, Says: []string{"at most 1048576"}},
+			want{Class: store.Invalid, Begins: here, Says: []string{"at most 1048576"}},
 		},
 		"BigTotal": {
 			"Nor do values above 1 MiB in all.",
 			two, remote{"prod/shop/db": value(strings.Repeat("x", corev1.MaxSecretSize), ""), "prod/other": value("x", "")},
-			want{Class: store.Invalid, Begins: `Invalid: the values of Secret "db" are 1048577 bytes in all`, Says: []string{"at most 1048576", "read fewer or smaller values"}},
+			want{Class: store.Invalid, Begins: `the values of Secret "db" are 1048577 bytes in all`, Says: []string{"at most 1048576", "read fewer or smaller values"}},
 		},
 	}
 	for name, tc := range cases {
@@ -333,8 +333,8 @@ func TestRenderGone(t *testing.T) {
 	want := Output{
 		Values:  1,
 		Data:    map[string][]byte{es.Spec.Data[0].SecretKey: []byte("x")},
-		Sources: []v1alpha1.SourceStatus{{Key: "shop/db", Version: "v1"}},
-		Gone:    &store.Error{Class: store.NotFound, Message: `NotFound: "other" in FakeStore "prod": it does not exist`},
+		Sources: []v1alpha1.SourceStatus{{Kind: v1alpha1.SourceRemoteSecret, Key: "shop/db", Version: "v1"}},
+		Gone:    &store.Error{Class: store.NotFound, Message: `"other" in FakeStore "prod": it does not exist`},
 	}
 	if diff := cmp.Diff(want, out); diff != "" {
 		t.Errorf("Render(): -want, +got:\n%s", diff)

@@ -252,7 +252,7 @@ func yieldsData(t *v1alpha1.Template) bool {
 
 // failed is an error of class Template.
 func failed(format string, args ...any) *store.Error {
-	return store.NewError(store.Template, "Template: "+format, args...)
+	return store.NewError(store.Template, format, args...)
 }
 
 type shaping struct {

@@ -85,7 +85,7 @@ func TestTransformBudget(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = Render(es, p, remote{"prod/a": value(`{"k":"`+canary+`"}`, "")}.values, nil)
-	wantError(t, "All entries share one budget.", err, store.Template, `Template: "a" in FakeStore "prod": spec.dataFrom[`, "too much work", "more)")
+	wantError(t, "All entries share one budget.", err, store.Template, `"a" in FakeStore "prod": spec.dataFrom[`, "too much work", "more)")
 }
 
 // TestTransformMany renames as many keys as a find yields.

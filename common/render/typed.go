@@ -69,6 +69,6 @@ func needJSON(t corev1.SecretType, data map[string][]byte, key string) *store.Er
 
 func wrongType(t corev1.SecretType, format string, args ...any) *store.Error {
 	err := store.NewError(store.Invalid, format, args...)
-	err.Message = "Invalid: a Secret of type " + string(t) + " cannot be written: " + err.Message
+	err.Message = "a Secret of type " + string(t) + " cannot be written: " + err.Message
 	return err
 }

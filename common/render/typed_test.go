@@ -135,7 +135,7 @@ func TestCheckType(t *testing.T) {
 			if err == nil {
 				t.Fatalf("\n%s\nCheckType(): no error", tc.reason)
 			}
-			wantError(t, tc.reason, err, store.Invalid, "Invalid: a Secret of type "+string(tc.kind)+" cannot be written: ", tc.want)
+			wantError(t, tc.reason, err, store.Invalid, "a Secret of type "+string(tc.kind)+" cannot be written: ", tc.want)
 		})
 	}
 }

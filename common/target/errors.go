@@ -33,7 +33,7 @@ func classify(err error) error {
 	case kerrors.IsForbidden(err):
 		return &ForbiddenError{Message: "the operator may not write Secrets in this namespace, or an admission policy refuses this one"}
 	case kerrors.IsInvalid(err), kerrors.IsBadRequest(err), kerrors.IsRequestEntityTooLargeError(err):
-		return store.NewError(store.Invalid, "Invalid: the API server rejects the Secret: %s", rejected(err))
+		return store.NewError(store.Invalid, "the API server rejects the Secret: %s", rejected(err))
 	}
 	var answer kerrors.APIStatus
 	if errors.As(err, &answer) {

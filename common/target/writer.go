@@ -314,7 +314,7 @@ func (w *Writer) applyConfiguration(ctx context.Context, d Desired, ac *corev1ac
 // fits returns an error for what no write can change.
 func fits(live *corev1.Secret, d Desired) error {
 	if d.Type != "" && live.Type != d.Type {
-		return store.NewError(store.Invalid, "Invalid: the Secret has type %q and cannot get type %q; delete the Secret, it is created again with the new type", live.Type, d.Type)
+		return store.NewError(store.Invalid, "the Secret has type %q and cannot get type %q; delete the Secret, it is created again with the new type", live.Type, d.Type)
 	}
 	result := maps.Clone(live.Data)
 	if result == nil {
@@ -325,7 +325,7 @@ func fits(live *corev1.Secret, d Desired) error {
 	}
 	maps.Copy(result, d.Data)
 	if live.Immutable != nil && *live.Immutable && !maps.EqualFunc(result, live.Data, bytes.Equal) {
-		return store.NewError(store.Invalid, "Invalid: the Secret is immutable; delete it, it is created again with the new values")
+		return store.NewError(store.Invalid, "the Secret is immutable; delete it, it is created again with the new values")
 	}
 	return small(result)
 }
@@ -339,5 +339,5 @@ func small(data map[string][]byte) error {
 	if size <= corev1.MaxSecretSize {
 		return nil
 	}
-	return store.NewError(store.Invalid, "Invalid: the Secret would hold %d bytes, and the API server takes at most %d; ask for fewer or smaller keys, or spread them over several ExternalSecrets", size, corev1.MaxSecretSize)
+	return store.NewError(store.Invalid, "the Secret would hold %d bytes, and the API server takes at most %d; ask for fewer or smaller keys, or spread them over several ExternalSecrets", size, corev1.MaxSecretSize)
 }

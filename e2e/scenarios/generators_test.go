@@ -62,7 +62,7 @@ func orphan(es *v1alpha1.ExternalSecretSpec)     { es.Target.CreationPolicy = v1
 func leftBehind(es *v1alpha1.ExternalSecretSpec) { es.Target.CleanupPolicy = v1alpha1.CleanupNever }
 func often(es *v1alpha1.ExternalSecretSpec)      { es.RefreshInterval = "100ms" }
 
-func partName(name string) string { return part.Name("ExternalSecret", name, passwordv1.Group, "") }
+func partName(name string) string { return generatedPasswords.PartName("ExternalSecret", name) }
 
 // delivered waits until an object is in step with its part, and the part knows both its owners.
 func delivered(t *testing.T, ns, name string) {

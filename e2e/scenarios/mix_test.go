@@ -246,16 +246,19 @@ func (m *mix) wantFailed(name, reason string, says ...string) {
 	})
 }
 
-// readsModule is the name by which the status records what provider-vault reads for others.
-var readsModule = part.ReadsModuleName(vaultv1.Group, "")
+// generatedPasswords and vaultReader are operators, as they contribute to objects of others.
+var (
+	generatedPasswords = part.Contributor{Group: passwordv1.Group, Purpose: v1alpha1.PartGenerated}
+	vaultReader        = part.Contributor{Group: vaultv1.Group, Purpose: v1alpha1.PartRead}
+)
 
-func readsName(name string) string { return part.ReadsName(name, vaultv1.Group, "") }
+func readsName(name string) string { return vaultReader.PartName("ExternalSecret", name) }
 
 // reads returns what the status of an object records of the part of provider-vault; nil for nothing.
 func (m *mix) reads(name string) *v1alpha1.PartStatus {
 	m.t.Helper()
 	parts := m.get(name).Status.Parts
-	i := slices.IndexFunc(parts, func(s v1alpha1.PartStatus) bool { return s.Module == readsModule })
+	i := slices.IndexFunc(parts, vaultReader.Wrote)
 	if i < 0 {
 		return nil
 	}

@@ -135,7 +135,7 @@ func TestMixedShown(t *testing.T) {
 	for _, data := range m.history.contents(partName("good"), part.ID(pw)) {
 		values[string(valuesOf(data).Current["password"])] = true
 	}
-	holders := []string{"good", readsName("good"), partName("good"), part.ReadsName("good", gcpv1.Group, "")}
+	holders := []string{"good", readsName("good"), partName("good"), part.Contributor{Group: gcpv1.Group, Purpose: v1alpha1.PartRead}.PartName("ExternalSecret", "good")}
 	search(t, m.ns, processes, needlesOf(maps.Keys(values)), holders...)
 	for _, name := range holders[1:] {
 		if s := getSecret(t, m.ns, name); s.Type != part.Type {

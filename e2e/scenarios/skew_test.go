@@ -30,7 +30,7 @@ var laterCommon = []edit{
 	{"common/apis/v1alpha1/externalsecret_types.go", "type ExternalSecretStatus struct {\n", "type ExternalSecretStatus struct {\n\tLater string `json:\"later,omitempty\"`\n"},
 	{"common/controller/externalsecret/status.go", "\tst.ObservedGeneration = generation\n", "\tst.ObservedGeneration = generation\n\tst.Later = \"kept\"\n"},
 	{"common/apis/v1alpha1/externalsecret_types.go", "type PartStatus struct {\n", "type PartStatus struct {\n\tLater string `json:\"later,omitempty\"`\n"},
-	{"common/controller/partstatus/partstatus.go", "&v1alpha1.PartStatus{Module:", "&v1alpha1.PartStatus{Later: \"kept\", Module:"},
+	{"common/controller/partstatus/partstatus.go", "\t\tModule: c.Key(),", "\t\tLater: \"kept\", Module: c.Key(),"},
 	{"common/part/part.go", "type Record struct {\n", "type Record struct {\n\tLater string `json:\"later,omitempty\"`\n"},
 	{"common/part/part.go", "\traw, err := json.Marshal(r)\n", "\tr.Later = \"kept\"\n\traw, err := json.Marshal(r)\n"},
 	{"common/presence/presence.go", "type Member struct {\n", "type Member struct {\n\tLater string `json:\"later,omitempty\"`\n"},
@@ -51,7 +51,7 @@ func (m *mix) later(name string) map[string]string {
 	parts, _, err := unstructured.NestedSlice(es.Object, "status", "parts")
 	must(m.t, err)
 	for _, p := range parts {
-		if entry, _ := p.(map[string]any); entry["module"] == readsModule && entry["later"] != nil {
+		if entry, _ := p.(map[string]any); entry["module"] == vaultReader.Key() && entry["later"] != nil {
 			is["entry"] = fmt.Sprint(entry["later"])
 		}
 	}

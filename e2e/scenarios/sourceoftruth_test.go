@@ -73,7 +73,7 @@ func TestSourceOfTruth(t *testing.T) {
 }
 
 // pushPart returns the name of the part that generator-password keeps for a PushSecret.
-func pushPart(name string) string { return part.Name("PushSecret", name, passwordv1.Group, "") }
+func pushPart(name string) string { return generatedPasswords.PartName("PushSecret", name) }
 
 // wantPushed waits until a PushSecret is ready, after the refresh that was asked for, and with what its part holds
 // unless others came first.

@@ -417,19 +417,57 @@ type Binding struct {
 	Name string `json:"name"`
 }
 
-// SourceStatus names a remote secret that was read, and its version.
+// SourceStatus names a remote secret or a generator whose values the Secret holds, and their version.
 type SourceStatus struct {
+	// RemoteSecret or Generator.
+	// +optional
+	Kind SourceKind `json:"kind,omitempty"`
+	// Key of the remote secret, or Kind and name of the generator, separated by a slash.
 	Key string `json:"key"`
 	// +optional
 	Version string `json:"version,omitempty"`
 }
 
-// PartStatus records the part of one module: the Secret in which it keeps what it has generated or read.
+// SourceKind is the kind of a source.
+// +kubebuilder:validation:Enum="";RemoteSecret;Generator
+type SourceKind string
+
+// The kinds of sources.
+const (
+	SourceRemoteSecret SourceKind = "RemoteSecret"
+	SourceGenerator    SourceKind = "Generator"
+)
+
+// PartPurpose is what the Secret of a contribution stores.
+// +kubebuilder:validation:Enum="";Read;Generated
+type PartPurpose string
+
+// The purposes of contributions.
+const (
+	// PartRead: what a module read for an object that another module reconciles.
+	PartRead PartPurpose = "Read"
+	// PartGenerated: what the generators of a module made for an object.
+	PartGenerated PartPurpose = "Generated"
+)
+
+// PartStatus records the contribution of one operator for one purpose: the Secret that stores it, and why values
+// are missing.
 type PartStatus struct {
-	// Group of the module that wrote the part; followed by the class of its operator, if that has one, and by
-	// #reads if it was read and not generated.
+	// Identifies the entry. It is opaque: group, class and purpose tell whose entry it is.
 	// +kubebuilder:validation:MaxLength=512
 	Module string `json:"module"`
+	// API group of the module that contributes.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	Group string `json:"group,omitempty"`
+	// Controller class of its operator.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	Class string `json:"class,omitempty"`
+	// Read: values that were read for an object that another module reconciles. Generated: values of generators.
+	// +optional
+	Purpose PartPurpose `json:"purpose,omitempty"`
+	// The Secret that stores the contribution.
 	// +optional
 	Name string `json:"name,omitempty"`
 	// +optional
@@ -440,7 +478,11 @@ type PartStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
 	Reason string `json:"reason,omitempty"`
-	// Why values are missing or could not be replaced.
+	// Class of the error: NotFound, Denied, Throttled, Unavailable, Invalid, Template or Conflict.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	ErrorClass string `json:"errorClass,omitempty"`
+	// What failed, and what to do.
 	// +optional
 	Message string `json:"message,omitempty"`
 }

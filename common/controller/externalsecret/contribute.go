@@ -62,9 +62,14 @@ func (r *Reconciler) reads(ctx context.Context, es *v1alpha1.ExternalSecret, ref
 	return s.StoreSpec().Controller == r.opts.ControllerClass, nil
 }
 
+// contributor is this operator, as it reads for an object that another one claims.
+func (r *Reconciler) contributor() part.Contributor {
+	return part.Contributor{Group: r.opts.Module, Class: r.opts.ControllerClass, Purpose: v1alpha1.PartRead}
+}
+
 // recorder records the part of what was read.
 func (r *Reconciler) recorder() partstatus.Recorder {
-	return partstatus.Recorder{Client: r.client, Module: part.ReadsModuleName(r.opts.Module, r.opts.ControllerClass)}
+	return partstatus.Recorder{Client: r.client, Contributor: r.contributor()}
 }
 
 // contribute is run for an object that another operator claims.
@@ -132,7 +137,7 @@ func (p *pass) sort(ctx context.Context) error {
 }
 
 func (p *pass) partKey() types.NamespacedName {
-	return types.NamespacedName{Namespace: p.es.Namespace, Name: part.ReadsName(p.es.Name, p.opts.Module, p.opts.ControllerClass)}
+	return types.NamespacedName{Namespace: p.es.Namespace, Name: p.contributor().PartName("ExternalSecret", p.es.Name)}
 }
 
 // cachedPart returns the metadata of the part, from the cache or as it was just written; nil if there is none.
@@ -230,7 +235,7 @@ func (p *pass) hand(ctx context.Context, values render.Values, at time.Time) (re
 		return p.failure(ctx, err)
 	}
 	p.obj.failing = true
-	return p.retry(ctx, readFailed(err), store.RetryAfter(err))
+	return p.retry(ctx, syncFailed(err), store.RetryAfter(err))
 }
 
 // collect returns what is to be kept of what was read; an error if any of it could not be read.
@@ -282,7 +287,7 @@ func (p *pass) say(ctx context.Context, v verdict, wait time.Duration) (reconcil
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	said := partstatus.Said{Message: v.message, Reason: v.reason}
+	said := partstatus.Said{Message: v.message, Reason: v.reason, Class: v.class}
 	if said.Reason == v1alpha1.ReasonSecretSyncedError {
 		said.Reason = "" // The usual one.
 	}
@@ -306,7 +311,7 @@ func (p *pass) record(ctx context.Context, s partstatus.Said) (err error) {
 func (p *pass) keep(ctx context.Context, kept []part.Read, at time.Time) (*metav1.PartialObjectMetadata, bool, error) {
 	data, entries, err := part.Pack(kept)
 	if err != nil {
-		return nil, false, store.NewError(store.Invalid, "%s: %s", store.Invalid, store.Safe(err).Message)
+		return nil, false, err
 	}
 	reads := part.Reads{
 		Version: part.NewVersion(), Hash: target.HashInputs(p.es.UID, part.Content(data)), Entries: entries,
@@ -350,7 +355,7 @@ func (p *pass) livePart(ctx context.Context) (*corev1.Secret, error) {
 	case err != nil:
 		return nil, errors.Wrap(err, "cannot read the part")
 	case s.Type != part.Type:
-		return nil, store.NewError(store.Invalid, "%s: Secret %q has the name of the one in which values are handed over; delete it", store.Invalid, s.Name)
+		return nil, store.NewError(store.Invalid, "Secret %q has the name of the one in which values are handed over; delete it", s.Name)
 	case s.DeletionTimestamp != nil:
 		return nil, errMoved
 	}
@@ -397,7 +402,7 @@ func (p *pass) writePart(ctx context.Context, live *corev1.Secret, rec part.Reco
 	case kerrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 		return nil, target.ErrNamespaceTerminating
 	case kerrors.IsForbidden(err), kerrors.IsInvalid(err), kerrors.IsRequestEntityTooLargeError(err):
-		return nil, store.NewError(store.Denied, "%s: the Secret in which values are handed over could not be written: %s", store.Denied, errors.Cause(err).Error())
+		return nil, store.NewError(store.Denied, "the Secret in which values are handed over could not be written: %s", errors.Cause(err).Error())
 	case err != nil:
 		return nil, err
 	}

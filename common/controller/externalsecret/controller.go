@@ -73,7 +73,7 @@ type Options struct {
 
 // Setup adds the loop to a manager. live must not read from a cache.
 func Setup(mgr manager.Manager, live client.Client, pool *connection.Pool, watches *watch.Watches, o Options) error {
-	routes, err := newRoutes(mgr.GetCache(), mgr.GetScheme(), o.Kinds, o.Module)
+	routes, err := newRoutes(mgr.GetCache(), mgr.GetScheme(), o.Kinds, o.Module, o.ControllerClass)
 	if err != nil {
 		return errors.Wrap(err, "cannot route store Kinds")
 	}

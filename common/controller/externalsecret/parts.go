@@ -12,7 +12,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
-	"github.com/direct-secrets/direct-secrets/common/controller/message"
 	"github.com/direct-secrets/direct-secrets/common/controller/routing"
 	"github.com/direct-secrets/direct-secrets/common/part"
 	"github.com/direct-secrets/direct-secrets/common/presence"
@@ -44,7 +43,7 @@ type handed struct {
 
 // recorded is a part that the status records, as the cache shows it.
 type recorded struct {
-	module string
+	status v1alpha1.PartStatus
 	rec    part.Record
 }
 
@@ -73,14 +72,14 @@ func (p *pass) regard() error {
 		version := ""
 		if r := p.holder(parts, s); r != nil {
 			version = versionIn(r.rec, s)
-			p.handed.used[r.module] = true
+			p.handed.used[r.status.Module] = true
 		} else {
 			missing = append(missing, s)
 		}
 		p.handed.versions = append(p.handed.versions, version)
 	}
 	for _, r := range parts {
-		if r.rec.Reads != nil && p.handed.used[r.module] {
+		if r.rec.Reads != nil && p.handed.used[r.status.Module] {
 			p.handed.labels = append(p.handed.labels, r.rec.Reads.Labels...)
 		}
 	}
@@ -113,7 +112,7 @@ func (p *pass) recorded() ([]recorded, error) {
 		case err != nil:
 			return nil, errors.Wrap(err, "cannot read a part")
 		case ok && m.UID == s.UID && m.DeletionTimestamp == nil:
-			parts = append(parts, recorded{s.Module, rec})
+			parts = append(parts, recorded{s, rec})
 		}
 	}
 	return parts, nil
@@ -188,7 +187,7 @@ func (p *pass) wrong(parts []recorded, missing []render.Source) *verdict {
 		if all := p.opts.Board.Serving(&s.Store, p.es.Namespace); len(all) > 0 {
 			who = all[0].Name
 		}
-		v := failed(v1alpha1.ReasonSecretSyncedError, fmt.Sprintf("%s: %s %q: %s has yet to contribute what this object wants of it", store.Unavailable, s.Store.Kind, s.Store.Name, who))
+		v := syncFailed(store.NewError(store.Unavailable, "%s %q: %s has yet to contribute what this object wants of it", s.Store.Kind, s.Store.Name, who))
 		return &v
 	}
 	return p.outdated(parts)
@@ -204,7 +203,7 @@ func (p *pass) skewed(parts []recorded) *verdict {
 		all := p.opts.Board.Serving(&s.Store, p.es.Namespace)
 		if r := p.holder(parts, s); r != nil {
 			all = nil
-			if m, runs := p.operatorOf(r.module); runs {
+			if m, runs := p.operatorOf(r.status); runs {
 				all = append(all, m)
 			}
 		}
@@ -217,9 +216,9 @@ func (p *pass) skewed(parts []recorded) *verdict {
 	return nil
 }
 
-// operatorOf returns the operator that status.parts records under a name; false if it does not run.
-func (p *pass) operatorOf(name string) (presence.Member, bool) {
-	return p.opts.Board.Running(part.GroupOf(name), part.ClassOf(name), p.es.Namespace)
+// operatorOf returns the operator that wrote an entry of status.parts; false if it does not run.
+func (p *pass) operatorOf(s v1alpha1.PartStatus) (presence.Member, bool) {
+	return p.opts.Board.Running(p.es.Namespace, func(m presence.Member) bool { return part.Wrote(m.Module, m.Class, s) })
 }
 
 // absent says that nobody serves a source, for an object that waits since a time; nil if that is not known.
@@ -265,14 +264,14 @@ func (p *pass) outdated(parts []recorded) *verdict {
 		if r.rec.Reads != nil {
 			due = r.rec.Reads.Next
 		}
-		if _, runs := p.operatorOf(r.module); runs || due.IsZero() || !p.opts.Board.On() {
+		if _, runs := p.operatorOf(r.status); runs || due.IsZero() || !p.opts.Board.On() {
 			continue
 		}
 		if early := due.Sub(p.opts.Now()); early > 0 {
 			p.handed.again(early)
 			continue
 		}
-		gone, wait := p.opts.Board.MissingClass(&s.Store, part.ClassOf(r.module), p.es.Namespace, due)
+		gone, wait := p.opts.Board.MissingClass(&s.Store, r.status.Class, p.es.Namespace, due)
 		if gone {
 			v := stalled(v1alpha1.ReasonProviderNotRunning, presence.Hint(&s.Store))
 			return &v
@@ -295,6 +294,7 @@ func said(s v1alpha1.PartStatus) *verdict {
 		return nil
 	}
 	v := failed(v1alpha1.ReasonSecretSyncedError, s.Message)
+	v.class = store.Class(s.ErrorClass)
 	switch s.Reason {
 	case v1alpha1.ReasonInvalidSpec, v1alpha1.ReasonForbidden:
 		v.reason, v.stalled = s.Reason, true
@@ -306,7 +306,7 @@ func said(s v1alpha1.PartStatus) *verdict {
 
 // heard reports whether what an operator says of its part counts: who has gone says nothing any more.
 func (p *pass) heard(s v1alpha1.PartStatus) bool {
-	_, runs := p.operatorOf(s.Module)
+	_, runs := p.operatorOf(s)
 	return runs || !p.opts.Board.Sees()
 }
 
@@ -319,7 +319,7 @@ func (r *Reconciler) partEvent(o client.Object) (types.NamespacedName, bool) {
 // shown reports whether the status says a verdict already.
 func (p *pass) shown(v verdict) bool {
 	c := meta.FindStatusCondition(p.seen.Conditions, v1alpha1.ConditionReady)
-	return c != nil && c.Status == v.status && c.Reason == v.reason && c.Message == message.Cut(v.message, maxMessage) && c.ObservedGeneration == p.es.Generation
+	return c != nil && c.Status == v.status && c.Reason == v.reason && c.Message == v.text() && c.ObservedGeneration == p.es.Generation
 }
 
 // misused says that a reference names a Kind of the wrong sort; empty if it does not.

@@ -497,7 +497,7 @@ func (p *pass) arrived(ctx context.Context, values render.Values, at time.Time) 
 		return p.answered(ctx, values, at)
 	case err == nil && p.obj.misses >= manyMisses:
 		p.obj.misses = 0
-		return p.retry(ctx, failed(v1alpha1.ReasonSecretSyncedError, string(store.Unavailable)+": a part that status.parts records does not hold what it says; its module has yet to mend it"), 0)
+		return p.retry(ctx, syncFailed(store.NewError(store.Unavailable, "a part that status.parts records does not hold what it says; its module has yet to mend it")), 0)
 	}
 	return p.again(), err
 }

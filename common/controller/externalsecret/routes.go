@@ -19,13 +19,13 @@ import (
 // routes knows which stores an ExternalSecret refers to.
 type routes struct {
 	*routing.Routes
-	// module is the API group of the module.
-	module string
+	// module is the API group of the module, class that of its operator.
+	module, class string
 }
 
-func newRoutes(reader client.Reader, scheme *runtime.Scheme, kinds []store.Kind, module string) (*routes, error) {
+func newRoutes(reader client.Reader, scheme *runtime.Scheme, kinds []store.Kind, module, class string) (*routes, error) {
 	r, err := routing.New(reader, scheme, kinds)
-	return &routes{r, module}, err
+	return &routes{r, module, class}, err
 }
 
 // claims reports whether this module is the one that reconciles an object.
@@ -76,23 +76,23 @@ func (r *routes) eachStore(es *v1alpha1.ExternalSecret, f func(k routing.Route, 
 }
 
 // concerns reports whether this module has anything to do with an object: it claims it, reads or generates for
-// it, or keeps a part for it.
+// it, or did.
 func (r *routes) concerns(es *v1alpha1.ExternalSecret) (concerns bool) {
 	r.eachStore(es, func(routing.Route, *v1alpha1.StoreRef, bool) { concerns = true })
 	return concerns || r.keepsPart(es)
 }
 
-// keepsPart reports whether this module keeps a part for an object.
+// keepsPart reports whether this operator contributes to an object, or did.
 func (r *routes) keepsPart(es *v1alpha1.ExternalSecret) bool {
 	return slices.ContainsFunc(es.Status.Parts, func(s v1alpha1.PartStatus) bool {
-		return part.GroupOf(s.Module) == r.module
+		return part.Wrote(r.module, r.class, s)
 	})
 }
 
 // Transform returns the transform of the informer: an object of another module keeps only what
 // routing needs.
-func Transform(scheme *runtime.Scheme, kinds []store.Kind, module string) (func(any) (any, error), error) {
-	r, err := newRoutes(nil, scheme, kinds, module)
+func Transform(scheme *runtime.Scheme, kinds []store.Kind, module, class string) (func(any) (any, error), error) {
+	r, err := newRoutes(nil, scheme, kinds, module, class)
 	if err != nil {
 		return nil, errors.Wrap(err, "cannot route store Kinds")
 	}

@@ -44,7 +44,7 @@ func scheme(t *testing.T) *runtime.Scheme {
 
 func fakeRoutes(t *testing.T, reader client.Reader) *routes {
 	t.Helper()
-	r, err := newRoutes(reader, scheme(t), fakeKinds(), fakeGroup)
+	r, err := newRoutes(reader, scheme(t), fakeKinds(), fakeGroup, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +112,7 @@ func TestTransform(t *testing.T) {
 		"Nobody":  {"Also of one that names no store.", none, nobody},
 		"Other":   {"Anything else passes.", "not an object", "not an object"},
 	}
-	transform, err := Transform(scheme(t), fakeKinds(), fakeGroup)
+	transform, err := Transform(scheme(t), fakeKinds(), fakeGroup, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +130,7 @@ func TestTransform(t *testing.T) {
 			}
 		})
 	}
-	if _, err := Transform(runtime.NewScheme(), fakeKinds(), fakeGroup); err == nil {
+	if _, err := Transform(runtime.NewScheme(), fakeKinds(), fakeGroup, ""); err == nil {
 		t.Error("Transform(): no error for Kinds that the scheme does not know")
 	}
 }

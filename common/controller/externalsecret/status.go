@@ -21,6 +21,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/controller/message"
 	"github.com/direct-secrets/direct-secrets/common/policy"
+	"github.com/direct-secrets/direct-secrets/common/store"
 )
 
 // maxMessage bounds the message of a condition; the API server takes 32 KiB.
@@ -28,8 +29,10 @@ const maxMessage = 1024
 
 // verdict is the outcome of a reconcile, as the Ready condition shows it.
 type verdict struct {
-	status  metav1.ConditionStatus
-	reason  string
+	status metav1.ConditionStatus
+	reason string
+	// class of the error that message describes; empty where there is none.
+	class   store.Class
 	message string
 	// stalled is true where only a person can help.
 	stalled bool
@@ -53,22 +56,33 @@ func stalled(reason, message string) verdict {
 	return v
 }
 
-// readFailed is the verdict on values that could not be read or rendered.
-func readFailed(err error) verdict {
-	return failed(v1alpha1.ReasonSecretSyncedError, err.Error())
+// syncFailed is the verdict on values that could not be read, rendered or written.
+func syncFailed(err error) verdict {
+	safe := store.Safe(err)
+	v := failed(v1alpha1.ReasonSecretSyncedError, safe.Message)
+	v.class = safe.Class
+	return v
+}
+
+// text is the message of the conditions: it starts with the class of the error.
+func (v verdict) text() string {
+	if v.class == "" {
+		return message.Cut(v.message, maxMessage)
+	}
+	return message.Cut(string(v.class)+": "+v.message, maxMessage)
 }
 
 // conclude writes the conditions of a verdict into a status. They follow kstatus: Reconciling while
 // the loop tries again, Stalled where only a person can help, neither while all is well.
 func conclude(st *v1alpha1.ExternalSecretStatus, generation int64, v verdict) {
-	v.message = message.Cut(v.message, maxMessage)
+	text := v.text()
 	st.ObservedGeneration = generation
 	set := func(t string, status metav1.ConditionStatus, reason, message string) {
 		meta.SetStatusCondition(&st.Conditions, metav1.Condition{
 			Type: t, Status: status, Reason: reason, Message: message, ObservedGeneration: generation,
 		})
 	}
-	set(v1alpha1.ConditionReady, v.status, v.reason, v.message)
+	set(v1alpha1.ConditionReady, v.status, v.reason, text)
 	retrying := v.status == metav1.ConditionFalse && !v.stalled && v.reason != v1alpha1.ReasonSuspended
 	if !retrying {
 		meta.RemoveStatusCondition(&st.Conditions, v1alpha1.ConditionReconciling)
@@ -78,7 +92,7 @@ func conclude(st *v1alpha1.ExternalSecretStatus, generation int64, v verdict) {
 	}
 	switch {
 	case v.stalled:
-		set(v1alpha1.ConditionStalled, metav1.ConditionTrue, v.reason, v.message)
+		set(v1alpha1.ConditionStalled, metav1.ConditionTrue, v.reason, text)
 	case retrying:
 		set(v1alpha1.ConditionReconciling, metav1.ConditionTrue, "Retrying", "it is tried again with back-off")
 	}

@@ -100,7 +100,7 @@ func (p *pass) prune(ctx context.Context) error {
 		return nil
 	}
 	for _, s := range p.es.Status.Parts {
-		if p.handed.used[s.Module] || s.Module != p.recorder().Module && p.heard(s) {
+		if p.handed.used[s.Module] || !p.contributor().Wrote(s) && p.heard(s) {
 			continue
 		}
 		if err := p.removePart(ctx, s); err != nil {
@@ -131,15 +131,13 @@ func (p *pass) removePart(ctx context.Context, s v1alpha1.PartStatus) error {
 			return errors.Wrap(err, "cannot delete a part")
 		}
 	}
-	_, err = partstatus.Recorder{Client: p.client, Module: s.Module}.Tell(ctx, "ExternalSecret", p.es, p.es.Status.Parts, partstatus.Said{}, nil)
+	_, err = partstatus.Recorder{Client: p.client, Contributor: part.ContributorOf(s)}.Tell(ctx, "ExternalSecret", p.es, p.es.Status.Parts, partstatus.Said{}, nil)
 	return err
 }
 
 // names reports whether a part of this object has the name that the module's has that the status records it for.
 func (p *pass) names(s v1alpha1.PartStatus, rec part.Record) bool {
-	group, class := part.GroupOf(s.Module), part.ClassOf(s.Module)
-	return rec.Kind == "ExternalSecret" && rec.Name == p.es.Name &&
-		(s.Name == part.ReadsName(p.es.Name, group, class) || s.Name == part.Name(rec.Kind, p.es.Name, group, class))
+	return rec.Kind == "ExternalSecret" && rec.Name == p.es.Name && s.Name == part.ContributorOf(s).PartName(rec.Kind, rec.Name)
 }
 
 // holds reports whether the Secret of an object may hold generated values of a part.

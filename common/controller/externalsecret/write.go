@@ -243,7 +243,9 @@ func (p *pass) stop(d policy.Decision, secret metav1.Object) error {
 	case policy.Missing:
 		return &awaitError{failed(v1alpha1.ReasonSecretMissing, fmt.Sprintf("Secret %q: %s", p.plan.Target, d.Message)), version}
 	case policy.Refuse:
-		return &awaitError{stalled(v1alpha1.ReasonSecretSyncedError, "Invalid: "+d.Message), version}
+		v := stalled(v1alpha1.ReasonSecretSyncedError, d.Message)
+		v.class = store.Invalid
+		return &awaitError{v, version}
 	case policy.Wait:
 		return &awaitError{failed(v1alpha1.ReasonSecretMissing, fmt.Sprintf("Secret %q: %s; it comes back when its finalizers are gone", p.plan.Target, d.Message)), version}
 	}
@@ -263,9 +265,9 @@ func (p *pass) write(ctx context.Context, a *answer) (reconcile.Result, error) {
 		if store.ClassOf(a.err) == store.Denied {
 			p.suspect()
 		}
-		return p.retry(ctx, readFailed(a.err), store.RetryAfter(a.err))
+		return p.retry(ctx, syncFailed(a.err), store.RetryAfter(a.err))
 	case e.kept:
-		return p.retry(ctx, readFailed(a.read.Gone), 0)
+		return p.retry(ctx, syncFailed(a.read.Gone), 0)
 	}
 	return p.succeed(ctx, a, e)
 }
@@ -294,7 +296,7 @@ func (p *pass) failure(ctx context.Context, err error) (reconcile.Result, error)
 	case errors.As(err, &forbidden):
 		return p.retry(ctx, failed(v1alpha1.ReasonForbidden, forbidden.Message), 0)
 	case errors.As(err, &invalid):
-		return p.retry(ctx, readFailed(invalid), 0)
+		return p.retry(ctx, syncFailed(invalid), 0)
 	}
 	return reconcile.Result{}, errors.Wrap(err, "cannot write the Secret")
 }

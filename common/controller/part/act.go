@@ -49,7 +49,7 @@ func (p *pass) act(ctx context.Context) error {
 	switch {
 	case live == nil:
 	case live.Type != part.Type:
-		p.message = string(store.Invalid) + ": Secret " + live.Name + " has the name that generated values are to be kept under; delete it"
+		p.failure = *store.NewError(store.Invalid, "Secret %q has the name that generated values are to be kept under; delete it", live.Name)
 		p.again(lastBackoff)
 		return p.tell(ctx, nil, false)
 	case live.DeletionTimestamp != nil && rec.UID != p.user.GetUID():
@@ -68,7 +68,7 @@ func (p *pass) act(ctx context.Context) error {
 		return p.replace(ctx, live, rec)
 	}
 	d := p.draft(rec, live)
-	p.message, p.wait = "", 0
+	p.failure, p.wait = store.Error{}, 0
 	t := p.plan(d.rec, live)
 	if moved, err := p.fence(ctx, t, rec); moved || err != nil {
 		p.soon()
@@ -255,7 +255,7 @@ func (p *pass) unkept(ctx context.Context, err error) error {
 		return nil
 	case kerrors.IsForbidden(err), kerrors.IsInvalid(err), kerrors.IsRequestEntityTooLargeError(err):
 		p.again(p.obj.fail(keeping, "", "", p.now, err, p.opts.Random()))
-		p.message = string(store.Denied) + ": the Secret in which generated values are kept could not be written: " + errors.Cause(err).Error()
+		p.failure = *store.NewError(store.Denied, "the Secret in which generated values are kept could not be written: %s", errors.Cause(err).Error())
 		return p.tell(ctx, nil, false)
 	}
 	return errors.Wrap(err, "cannot write the part")

@@ -2,7 +2,6 @@ package part
 
 import (
 	"context"
-	"fmt"
 	"hash/fnv"
 	"maps"
 	"slices"
@@ -37,8 +36,8 @@ type pass struct {
 	now  time.Time
 	// wait is the time until something is to be looked at again; 0 for never.
 	wait time.Duration
-	// message says why values are missing or could not be replaced.
-	message string
+	// failure says why values are missing or could not be replaced; without a message if they are not.
+	failure store.Error
 }
 
 // Reconcile looks at the part of one object.
@@ -58,7 +57,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (res 
 	}
 	switch {
 	case p.obj == nil: // This module has no part of it.
-	case p.message == "":
+	case p.failure.Message == "":
 		tally.Synced("Part", v1alpha1.ReasonSecretSynced)
 	default:
 		tally.Synced("Part", v1alpha1.ReasonSecretSyncedError)
@@ -142,7 +141,7 @@ func (p *pass) partKey() types.NamespacedName {
 }
 
 func (r *Reconciler) nameOf(req request) string {
-	return part.Name(req.kind, req.Name, r.opts.Module, r.opts.ControllerClass)
+	return r.contributor().PartName(req.kind, req.Name)
 }
 
 // todo is what there is to do with a part.
@@ -281,9 +280,9 @@ func (p *pass) step(ref v1alpha1.StoreRef, g store.GeneratorObject, rec part.Rec
 
 // fault notes why the values of a generator are not as they should be.
 func (p *pass) fault(ref v1alpha1.StoreRef, err error) {
-	if err != nil && p.message == "" {
+	if err != nil && p.failure.Message == "" {
 		safe := store.Safe(err)
-		p.message = fmt.Sprintf("%s: %s %q: %s", safe.Class, ref.Kind, ref.Name, safe.Message)
+		p.failure = *store.NewError(safe.Class, "%s %q: %s", ref.Kind, ref.Name, safe.Message)
 	}
 }
 

@@ -88,8 +88,10 @@ func (u *user) ofExternalSecret(es *v1alpha1.ExternalSecret, routes *routing.Rou
 	u.rotates = policy.Periodic(es.Spec.RefreshPolicy, plan.Interval)
 	u.delivered = map[part.Generator]string{}
 	for _, ref := range u.generators {
-		// Those of generators come first; a remote secret may have the same key.
-		i := slices.IndexFunc(es.Status.Sources, func(s v1alpha1.SourceStatus) bool { return s.Key == render.GeneratorKey(ref) })
+		// A module built before sources had a kind lists generators first.
+		i := slices.IndexFunc(es.Status.Sources, func(s v1alpha1.SourceStatus) bool {
+			return s.Key == render.GeneratorKey(ref) && s.Kind != v1alpha1.SourceRemoteSecret
+		})
 		if i >= 0 {
 			u.delivered[generatorOf(ref)] = es.Status.Sources[i].Version
 		}
@@ -154,7 +156,7 @@ func (u user) holds(rec part.Record) bool {
 
 // concerns reports whether the object uses generators of this module, or did.
 func (r *Reconciler) concerns(u user) bool {
-	return len(u.generators) > 0 || slices.ContainsFunc(u.parts, func(s v1alpha1.PartStatus) bool { return s.Module == r.module() })
+	return len(u.generators) > 0 || slices.ContainsFunc(u.parts, r.contributor().Wrote)
 }
 
 func generatorOf(ref v1alpha1.StoreRef) part.Generator {

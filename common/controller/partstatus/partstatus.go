@@ -17,6 +17,8 @@ import (
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/controller/message"
+	"github.com/direct-secrets/direct-secrets/common/part"
+	"github.com/direct-secrets/direct-secrets/common/store"
 	"github.com/direct-secrets/direct-secrets/common/target"
 )
 
@@ -30,8 +32,11 @@ type Said struct {
 	Part metav1.Object
 	// Anew is true if it holds other values than before: the status tells of these, not of each write.
 	Anew bool
-	// Reason of the Ready condition and Message, where values are missing or could not be replaced.
-	Reason, Message string
+	// Reason of the Ready condition, Class of the error and Message, where values are missing or could not be
+	// replaced.
+	Reason  string
+	Class   store.Class
+	Message string
 }
 
 // Told is what the status of an object was last made to say, for as long as the cache is behind.
@@ -41,17 +46,16 @@ type Told struct {
 	version string
 }
 
-// A Recorder writes the entry of one module.
+// A Recorder writes the entry of one contributor.
 type Recorder struct {
 	// Client is live.
 	Client client.Client
-	// Module is the name of the entry.
-	Module string
+	part.Contributor
 }
 
-// Of returns the entry of the module among those that a status holds; nil if there is none.
+// Of returns the entry of the contributor among those that a status holds; nil if there is none.
 func (r Recorder) Of(recorded []v1alpha1.PartStatus) *v1alpha1.PartStatus {
-	i := slices.IndexFunc(recorded, func(s v1alpha1.PartStatus) bool { return s.Module == r.Module })
+	i := slices.IndexFunc(recorded, r.Wrote)
 	if i < 0 {
 		return nil
 	}
@@ -67,7 +71,7 @@ func (r Recorder) Tell(ctx context.Context, kind string, o client.Object, record
 			is = last.said // The cache is behind.
 		}
 	}
-	want := s.entry(r.Module, is)
+	want := s.entry(r.Contributor, is)
 	if same(is, want) {
 		return last, nil
 	}
@@ -79,11 +83,14 @@ func (r Recorder) Tell(ctx context.Context, kind string, o client.Object, record
 }
 
 // entry returns what the status shall say, where it says is.
-func (s Said) entry(module string, is *v1alpha1.PartStatus) *v1alpha1.PartStatus {
+func (s Said) entry(c part.Contributor, is *v1alpha1.PartStatus) *v1alpha1.PartStatus {
 	if s.Part == nil && s.Message == "" {
 		return nil
 	}
-	want := &v1alpha1.PartStatus{Module: module, Reason: s.Reason, Message: message.Cut(s.Message, maxMessage)}
+	want := &v1alpha1.PartStatus{
+		Module: c.Key(), Group: c.Group, Class: c.Class, Purpose: c.Purpose,
+		Reason: s.Reason, ErrorClass: string(s.Class), Message: message.Cut(s.Message, maxMessage),
+	}
 	switch {
 	case s.Part != nil:
 		want.Name, want.UID, want.ResourceVersion = s.Part.GetName(), s.Part.GetUID(), s.Part.GetResourceVersion()
@@ -125,7 +132,7 @@ func (r Recorder) apply(ctx context.Context, kind string, o client.Object, s *v1
 	out.SetNamespace(o.GetNamespace())
 	out.SetName(o.GetName())
 	err = r.Client.Status().Patch(ctx, out, client.RawPatch(types.ApplyPatchType, body),
-		client.FieldOwner(target.FieldManager("direct-secrets-part:", r.Module)), client.ForceOwnership)
+		client.FieldOwner(target.FieldManager("direct-secrets-part:", r.Key())), client.ForceOwnership)
 	if kerrors.IsConflict(err) || kerrors.IsNotFound(err) {
 		return "", nil // It is another object by now, or none.
 	}

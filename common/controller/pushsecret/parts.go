@@ -2,7 +2,6 @@ package pushsecret
 
 import (
 	"context"
-	"strings"
 	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
@@ -60,8 +59,8 @@ func (p *pass) generatedSecret(ctx context.Context, refs map[watch.ObjectRef]ver
 		missing = store.NewError(store.Unavailable, "%s %q has made no values yet; does its module run?", generator.Kind, generator.Name)
 	}
 	for _, s := range p.ps.Status.Parts {
-		if class, message, ok := strings.Cut(s.Message, ": "); ok {
-			missing = &store.Error{Class: store.Class(class), Message: message}
+		if s.Message != "" {
+			missing = &store.Error{Class: store.Class(s.ErrorClass), Message: s.Message}
 		}
 		if s.Name == "" {
 			continue

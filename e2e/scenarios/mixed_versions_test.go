@@ -1,0 +1,73 @@
+//go:build long
+
+package scenarios
+
+import (
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/e2e/stack"
+)
+
+// untyped is the last commit whose modules put group, class and purpose of a contribution into its key, and the class
+// of an error into its message.
+const untyped = "7f0680439cbb7bc3845644bf05418fac8cb5851a"
+
+// TestMixedVersions has modules from before and after typed contributions work on the same objects.
+func TestMixedVersions(t *testing.T) {
+	t.Parallel()
+	tree := checkout(t, untyped)
+	old := map[string]string{}
+	for _, module := range mixedModules {
+		old[module] = filepath.Join(tree, module+".bin")
+		must(t, buildIn(filepath.Join(tree, module), old[module]))
+	}
+	cases := map[string]struct {
+		reason string
+		old    []string
+	}{
+		"contributors": {"old modules contribute to an object of a new one", []string{stack.ProviderVault, stack.GeneratorPassword}},
+		"leader":       {"new modules contribute to an object of an old one", []string{stack.ProviderAWS}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			t.Log(tc.reason)
+			m := newMix(t, "versions-"+name)
+			m.put("es", 1)
+			m.create("es", often)
+			for _, module := range mixedModules {
+				if slices.Contains(tc.old, module) {
+					m.processes[module] = startBinary(t, old[module], module, m.ns, m.flags()...)
+				} else {
+					m.run(module)
+				}
+			}
+			m.inStep("es", "es", 1, 1)
+			m.put("es", 2)
+			m.inStep("es", "es", 2, 2)
+			m.refresh("es")
+			m.inStep("es", "es", 2, 2)
+
+			m.forget("es")
+			m.refresh("es")
+			m.wantFailed("es", v1alpha1.ReasonSecretSyncedError, m.key("es"))
+			m.put("es", 3)
+			m.inStep("es", "es", 3, 3)
+
+			// The new versions take over from the old ones, and find what these stored.
+			for _, module := range tc.old {
+				m.kill(module)
+				m.run(module)
+			}
+			m.put("es", 4)
+			m.inStep("es", "es", 4, 4)
+			m.refresh("es")
+			m.inStep("es", "es", 4, 4)
+			m.history.end(t, m.ns)
+			m.whole("es")
+		})
+	}
+}
