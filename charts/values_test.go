@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -235,7 +236,8 @@ func TestSettingsReachThePods(t *testing.T) {
 				Image: "ghcr.io/direct-secrets/provider-aws:" + appVersion(t),
 				Args: "--leader-elect=true --leader-election-namespace=direct-secrets --presence-namespace=direct-secrets --namespaces= --controller-class= " +
 					"--concurrency=64 --provider-timeout=30s --default-secret-cleanup-policy=OnDelete --ambient-credentials=cluster --allow-plain-http=false " +
-					"--log-format=json --metrics-bind-address=:8080 --health-probe-bind-address=:8081 --pprof-bind-address=0",
+					"--log-format=json --metrics-bind-address=:8080 --health-probe-bind-address=:8081 --pprof-bind-address=0 " +
+					strings.Join(moduleFlags(t), " "),
 				Env: "GOMEMLIMIT=460MiB",
 			}
 			tc.change(&want)
@@ -244,6 +246,34 @@ func TestSettingsReachThePods(t *testing.T) {
 			}
 		})
 	}
+}
+
+// moduleFlags returns the flags that tell a module which others there are, by their CRDs.
+func moduleFlags(t *testing.T) []string {
+	t.Helper()
+	var flags []string
+	for _, module := range modules {
+		files, err := filepath.Glob(filepath.Join("..", module, "apis", "crds", "*.yaml"))
+		must(t, err)
+		var kinds []string
+		for _, f := range files {
+			raw, err := os.ReadFile(f)
+			must(t, err)
+			var crd struct {
+				Spec struct {
+					Group, Scope string
+					Names        struct{ Kind string }
+				}
+			}
+			must(t, yaml.Unmarshal(raw, &crd))
+			if crd.Spec.Scope == "Namespaced" {
+				kinds = append(kinds, crd.Spec.Names.Kind+"."+crd.Spec.Group)
+			}
+		}
+		slices.Sort(kinds)
+		flags = append(flags, "--module="+module+"="+strings.Join(kinds, ","))
+	}
+	return flags
 }
 
 // TestEveryFlagIsWrittenOut holds the arguments against the flags that modules take.
@@ -256,6 +286,12 @@ func TestEveryFlagIsWrittenOut(t *testing.T) {
 	set.VisitAll(func(f *flag.Flag) { defaults[f.Name] = f.DefValue })
 	// Their default is the namespace of the pod.
 	defaults["leader-election-namespace"], defaults["presence-namespace"] = namespace, namespace
+	// The chart knows the modules.
+	var known operator.Flags
+	for _, f := range moduleFlags(t) {
+		must(t, known.Modules.Set(strings.TrimPrefix(f, "--module=")))
+	}
+	defaults["module"] = known.Modules.String()
 
 	must(t, set.Parse(pod(t, "provider-vault").Spec.Containers[0].Args))
 	must(t, flags.Check())

@@ -10,6 +10,7 @@ import (
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/credentials"
+	"github.com/direct-secrets/direct-secrets/common/presence"
 )
 
 // Flags are the settings that every module takes on its command line.
@@ -21,6 +22,7 @@ type Flags struct {
 	LeaderElect          bool
 	LeaderElectNamespace string
 	PresenceNamespace    string
+	Modules              presence.Catalog
 
 	Concurrency     int
 	ControllerClass string
@@ -42,6 +44,8 @@ func (f *Flags) Bind(fs *flag.FlagSet) {
 	fs.StringVar(&f.LeaderElectNamespace, "leader-election-namespace", "", "Namespace of the lease; default: the operator's own.")
 	fs.StringVar(&f.PresenceNamespace, "presence-namespace", "",
 		"Namespace of the leases by which modules know of each other; default: that of --leader-election-namespace. All modules need the same.")
+	fs.Var(&f.Modules, "module",
+		"A module that can be installed and the Kinds that it serves, as MODULE=KIND.GROUP,KIND.GROUP; may be repeated. Conditions name the module of a Kind that no running module serves.")
 	fs.IntVar(&f.Concurrency, "concurrency", 64, "ExternalSecrets that are worked on at once.")
 	fs.StringVar(&f.ControllerClass, "controller-class", "", "Serve only the stores whose spec.controller is this class.")
 	fs.StringVar(&f.Namespaces, "namespaces", "", "Namespaces to serve, separated by commas; default: all.")

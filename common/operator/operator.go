@@ -263,7 +263,7 @@ func (o *Operator) setup(mgr *readiness) error {
 		return err
 	}
 	buildInfo.WithLabelValues(self.Name, self.Class, self.Version).Set(1)
-	board, duties, err := presence.Setup(mgr, live, presence.Options{Namespace: o.presenceNamespace(), Self: self, Timing: o.presence})
+	board, duties, err := presence.Setup(mgr, live, presence.Options{Namespace: o.presenceNamespace(), Self: self, Timing: o.presence, Catalog: o.flags.Modules})
 	if err != nil {
 		return errors.Wrap(err, "cannot set up presence")
 	}

@@ -69,6 +69,7 @@ func (c *crowd) module(name string, kinds []store.Kind, more ...operator.Option)
 			f.MetricsAddress, f.ProbeAddress, f.LeaderElect = "0", "0", false
 			f.Namespaces, f.PresenceNamespace, f.LogFormat = c.ns, c.ns, "text"
 			f.ProviderTimeout = 5 * time.Second
+			f.Modules = presence.Catalog{{Group: "vault." + v1alpha1.Group, Kind: "VaultKV"}: "provider-vault"}
 		}),
 	}, withKinds(kinds...), more)
 	ctx, cancel := context.WithCancel(context.Background())

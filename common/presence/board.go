@@ -21,11 +21,13 @@ import (
 // that it states: clocks of machines differ. A Board that does not see its own operator's Lease change any
 // more is blind, for example while a watch is broken, and then takes nobody for gone.
 type Board struct {
-	on     bool
-	self   Member
-	own    string
-	timing Timing
-	now    func() time.Time
+	on   bool
+	self Member
+	own  string
+	// catalog holds the modules that can be installed.
+	catalog Catalog
+	timing  Timing
+	now     func() time.Time
 	// started is when the Board was made.
 	started time.Time
 
@@ -67,6 +69,9 @@ func (b *Board) Sees() bool {
 func (b *Board) Settling() bool {
 	return b.on && !b.Sees() && b.now().Sub(b.started) < b.timing.Settle
 }
+
+// Hint says that no running module serves a reference, and what to do about it.
+func (b *Board) Hint(ref *v1alpha1.StoreRef) string { return b.catalog.hint(ref) }
 
 // Self returns what this operator tells of itself.
 func (b *Board) Self() Member { return b.self }

@@ -80,6 +80,8 @@ type Options struct {
 	// Self is what this operator tells of itself.
 	Self   Member
 	Timing Timing
+	// Catalog holds the modules that can be installed.
+	Catalog Catalog
 }
 
 // Setup has an operator tell of itself and compete for the shared duties. live must not read from a cache.
@@ -96,6 +98,7 @@ func Setup(mgr manager.Manager, live client.Client, o Options) (*Board, *Duties,
 	}
 	identity := host + "_" + uuid.NewString()
 	board := newBoard(o.Self, timing, time.Now)
+	board.catalog = o.Catalog
 	if err := mgr.Add(&renewer{
 		client: live, self: o.Self, timing: timing, identity: identity, log: mgr.GetLogger(),
 		key: client.ObjectKey{Namespace: o.Namespace, Name: leaseName(o.Self)}, elected: mgr.Elected(),

@@ -13,13 +13,22 @@ import (
 )
 
 func TestHint(t *testing.T) {
+	catalog := Catalog{}
+	for _, module := range []string{
+		"provider-aws=AWSSecretsManager.aws.direct-secrets.io,AWSParameterStore.aws.direct-secrets.io",
+		"provider-vault=VaultKV.vault.direct-secrets.io", "provider-gcp=ClusterGCPAccessToken.gcp.direct-secrets.io",
+	} {
+		if err := catalog.Set(module); err != nil {
+			t.Fatal(err)
+		}
+	}
 	cases := map[string]struct {
 		reason string
 		ref    v1alpha1.StoreRef
 		want   string
 	}{
 		"Known": {
-			"a Kind of the project has a value in the chart", v1alpha1.StoreRef{Kind: "AWSSecretsManager"},
+			"a Kind of the catalog has a value in the chart", v1alpha1.StoreRef{Kind: "AWSSecretsManager"},
 			"no running module serves AWSSecretsManager; set provider-aws.enabled=true in the chart",
 		},
 		"Twin": {
@@ -35,20 +44,36 @@ func TestHint(t *testing.T) {
 			"no running module serves VaultKV of aws.direct-secrets.io; correct the kind, or install a version of provider-aws that has it",
 		},
 		"Unknown": {
-			"a Kind that the project does not know", v1alpha1.StoreRef{Kind: "AwsSecretsManager"},
+			"a Kind that the catalog lacks", v1alpha1.StoreRef{Kind: "AwsSecretsManager"},
 			"no running module serves AwsSecretsManager; correct the kind, or install the module that brings it",
 		},
 		"UnknownGroup": {
-			"a group that the project does not know", v1alpha1.StoreRef{APIVersion: "acme.example.com/v1", Kind: "VaultKV"},
+			"a group that the catalog lacks", v1alpha1.StoreRef{APIVersion: "acme.example.com/v1", Kind: "VaultKV"},
 			"no running module serves VaultKV of acme.example.com; correct apiVersion and kind, or install the module that brings it",
 		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, Hint(&tc.ref)); diff != "" {
+			if diff := cmp.Diff(tc.want, catalog.hint(&tc.ref)); diff != "" {
 				t.Errorf("\n%s\nHint(): -want, +got:\n%s", tc.reason, diff)
 			}
 		})
+	}
+}
+
+func TestCatalogSet(t *testing.T) {
+	for text, reason := range map[string]string{
+		"":                     "nothing names no module",
+		"provider-aws":         "a module without Kinds",
+		"=VaultKV.vault.x.io":  "Kinds without a module",
+		"provider-aws=":        "an empty list",
+		"provider-aws=VaultKV": "a Kind without a group",
+		"a=B.c.io,,":           "an empty Kind",
+	} {
+		c := Catalog{{Group: "x.io", Kind: "X"}: "kept"}
+		if err := c.Set(text); err == nil || len(c) != 1 {
+			t.Errorf("\n%s\nSet(%q): %v, %s; want an error and no change", reason, text, err, c.String())
+		}
 	}
 }
 

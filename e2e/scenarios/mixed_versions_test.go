@@ -3,6 +3,8 @@
 package scenarios
 
 import (
+	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -15,14 +17,24 @@ import (
 // of an error into its message.
 const untyped = "7f0680439cbb7bc3845644bf05418fac8cb5851a"
 
+// withoutModules runs a program without the flag --module, which came later.
+const withoutModules = `#!/bin/bash
+for flag; do
+	[[ $flag == --module=* ]] || flags+=("$flag")
+done
+exec %q "${flags[@]}"
+`
+
 // TestMixedVersions has modules from before and after typed contributions work on the same objects.
 func TestMixedVersions(t *testing.T) {
 	t.Parallel()
 	tree := checkout(t, untyped)
 	old := map[string]string{}
 	for _, module := range mixedModules {
-		old[module] = filepath.Join(tree, module+".bin")
-		must(t, buildIn(filepath.Join(tree, module), old[module]))
+		binary := filepath.Join(tree, module+".bin")
+		must(t, buildIn(filepath.Join(tree, module), binary))
+		old[module] = filepath.Join(tree, module+".sh")
+		must(t, os.WriteFile(old[module], fmt.Appendf(nil, withoutModules, binary), 0o700)) //nolint:gosec // It is a program.
 	}
 	cases := map[string]struct {
 		reason string

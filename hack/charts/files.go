@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
@@ -115,6 +116,35 @@ func groupOfCRDs(folder string) (string, error) {
 	}
 	group, _, _ := strings.Cut(filepath.Base(found[0]), "_")
 	return group, nil
+}
+
+// kindsOfCRDs returns the Kinds of a module as KIND.GROUP, without cluster twins.
+func kindsOfCRDs(folder string) ([]string, error) {
+	found, err := filepath.Glob(filepath.Join(folder, "*.yaml"))
+	if err != nil {
+		return nil, err
+	}
+	var all []string
+	for _, f := range found {
+		raw, err := os.ReadFile(f)
+		if err != nil {
+			return nil, err
+		}
+		var crd struct {
+			Spec struct {
+				Group, Scope string
+				Names        struct{ Kind string }
+			}
+		}
+		if err := yaml.Unmarshal(raw, &crd); err != nil {
+			return nil, errors.Wrapf(err, "cannot read %s", f)
+		}
+		if crd.Spec.Scope == "Namespaced" {
+			all = append(all, crd.Spec.Names.Kind+"."+crd.Spec.Group)
+		}
+	}
+	slices.Sort(all)
+	return all, nil
 }
 
 // rights are what a chart gives to a module; see library.rights.

@@ -92,6 +92,7 @@ func writeUmbrella(tree string, modules []string, s *settings) error {
 	if err != nil {
 		return err
 	}
+	kinds := map[string][]string{}
 	groups := []byte("# Made by `make generate`: the modules and the API groups of their Kinds.\n")
 	for _, module := range modules {
 		if !strings.Contains(string(meta), "condition: "+module+".enabled") {
@@ -105,13 +106,20 @@ func writeUmbrella(tree string, modules []string, s *settings) error {
 			return err
 		}
 		groups = append(groups, fmt.Sprintf("%s: %s\n", module, group)...)
+		if kinds[module], err = kindsOfCRDs(filepath.Join(tree, module, "apis", "crds")); err != nil {
+			return err
+		}
+	}
+	global, err := s.module.only(false).with("moduleKinds", kinds)
+	if err != nil {
+		return err
 	}
 	if err := write(filepath.Join(chart, "files", "modules.yaml"), groups); err != nil {
 		return err
 	}
 	return s.write(chart, values{
 		own:     s.umbrella,
-		global:  s.module.only(false),
+		global:  global,
 		modules: modules,
 		schema:  s.umbrellaSchema(modules),
 		readme:  "umbrella.md.tmpl",

@@ -122,6 +122,17 @@ func (g group) pick(names ...string) group {
 	return slices.DeleteFunc(slices.Clone(g), func(s setting) bool { return !slices.Contains(names, s.name) })
 }
 
+// with returns the settings with another default for one of them.
+func (g group) with(name string, value any) (group, error) {
+	out := slices.Clone(g)
+	i := slices.IndexFunc(out, func(s setting) bool { return s.name == name })
+	if i < 0 {
+		return nil, errors.Errorf("there is no setting %s", name)
+	}
+	out[i].value = &yaml.Node{}
+	return out, errors.Wrapf(out[i].value.Encode(value), "cannot write the default of %s", name)
+}
+
 // named returns the settings with the defaults of a module.
 func (g group) named(module string) group {
 	out := slices.Clone(g)

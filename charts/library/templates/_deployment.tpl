@@ -133,6 +133,9 @@ spec:
       "pprof-bind-address=0" }}
 - {{ printf "--%s" $flag | quote }}
 {{- end }}
+{{- range $module, $kinds := $s.moduleKinds }}
+- {{ printf "--module=%s=%s" $module (join "," $kinds) | quote }}
+{{- end }}
 {{- range $s.args }}
 - {{ quote . }}
 {{- end }}

@@ -223,7 +223,7 @@ func (p *pass) operatorOf(s v1alpha1.PartStatus) (presence.Member, bool) {
 
 // absent says that nobody serves a source, for an object that waits since a time; nil if that is not known.
 func (p *pass) absent(s render.Source, since time.Time) *verdict {
-	gone, wait, why := false, time.Duration(0), presence.Hint(&s.Store)
+	gone, wait, why := false, time.Duration(0), p.opts.Board.Hint(&s.Store)
 	if class, ours := p.foreignClass(s); ours {
 		gone, wait = p.opts.Board.MissingClass(&s.Store, class, p.es.Namespace, since)
 		why = fmt.Sprintf("%s %q is of controller class %q, and no running operator serves that class; start one with --controller-class=%[3]s, or change spec.controller of the store", s.Store.Kind, s.Store.Name, class)
@@ -273,7 +273,7 @@ func (p *pass) outdated(parts []recorded) *verdict {
 		}
 		gone, wait := p.opts.Board.MissingClass(&s.Store, r.status.Class, p.es.Namespace, due)
 		if gone {
-			v := stalled(v1alpha1.ReasonProviderNotRunning, presence.Hint(&s.Store))
+			v := stalled(v1alpha1.ReasonProviderNotRunning, p.opts.Board.Hint(&s.Store))
 			return &v
 		}
 		p.handed.again(wait)

@@ -77,7 +77,7 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if now := r.kind.leading(live); live.GetUID() != o.GetUID() || live.GetDeletionTimestamp() != nil || now == nil || *now != ref {
 		return reconcile.Result{}, nil // The event of that change brings it back.
 	}
-	return r.say(ctx, live, presence.Hint(&ref))
+	return r.say(ctx, live, r.board.Hint(&ref))
 }
 
 // +kubebuilder:rbac:groups=direct-secrets.io,resources=externalsecrets/status;pushsecrets/status,verbs=patch
