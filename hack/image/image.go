@@ -2,15 +2,17 @@ package main
 
 import (
 	"archive/tar"
-	"encoding/json"
 	"io"
-	"maps"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 
-	"github.com/opencontainers/go-digest"
-	"github.com/opencontainers/image-spec/specs-go"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/layout"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/types"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
@@ -23,10 +25,9 @@ const (
 // An image is what is in an archive: an index over the architectures, and a bill of materials that
 // refers to the image of each.
 type image struct {
-	digest digest.Digest // of the index
-	sboms  map[string][]byte
-	top    ocispec.Index
-	blobs  map[digest.Digest][]byte
+	digest v1.Hash           // of the index over the architectures
+	top    v1.ImageIndex     // the index.json of the archive
+	sboms  map[string][]byte // by architecture
 }
 
 // A program is the binary of a module for one architecture, and the licences of what is linked in.
@@ -38,51 +39,48 @@ type program struct {
 
 // pack makes the image of a module.
 func pack(r release, name string, programs []program) (*image, error) {
-	img := &image{sboms: map[string][]byte{}, blobs: map[digest.Digest][]byte{}}
+	img := &image{sboms: map[string][]byte{}}
 	about := annotations(r, name)
-	index := indexOf(about)
-	var bills []ocispec.Descriptor
+	var platforms, bills []mutate.IndexAddendum
 	for _, p := range programs {
-		manifest, err := img.addPlatform(about, r, name, p)
+		platform, err := platformImage(about, r, name, p)
 		if err != nil {
 			return nil, err
 		}
 		if img.sboms[p.arch], err = billOfMaterials(r, name, p); err != nil {
 			return nil, err
 		}
-		bill, err := img.attach(manifest, about, name+"-"+p.arch, img.sboms[p.arch])
+		bill, err := attachment(platform, about, name+"-"+p.arch, img.sboms[p.arch])
 		if err != nil {
 			return nil, err
 		}
-		manifest.Platform = &ocispec.Platform{OS: "linux", Architecture: p.arch}
-		index.Manifests = append(index.Manifests, manifest)
-		bills = append(bills, bill)
+		platforms = append(platforms, mutate.IndexAddendum{
+			Add: platform, Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: "linux", Architecture: p.arch}},
+		})
+		bills = append(bills, mutate.IndexAddendum{Add: bill})
 	}
-	d, err := img.addJSON(ocispec.MediaTypeImageIndex, index)
-	if err != nil {
-		return nil, err
-	}
-	img.digest = d.Digest
+	index := mutate.Annotations(mutate.AppendManifests(empty.Index, platforms...), about).(v1.ImageIndex)
 	// By this name tools find the image among the bills of materials.
-	d.Annotations = map[string]string{ocispec.AnnotationRefName: r.Version}
-	img.top = indexOf(nil)
-	img.top.Manifests = append([]ocispec.Descriptor{d}, bills...)
-	return img, nil
+	named := v1.Descriptor{Annotations: map[string]string{ocispec.AnnotationRefName: r.Version}}
+	img.top = mutate.AppendManifests(empty.Index, slices.Insert(bills, 0, mutate.IndexAddendum{Add: index, Descriptor: named})...)
+	var err error
+	img.digest, err = index.Digest()
+	return img, err
 }
 
-// addPlatform adds the image of one architecture. The CA roots come first: this layer is the same in
+// platformImage returns the image of one architecture. The CA roots come first: this layer is the same in
 // all images. The licences change with the dependencies only, the binary always.
-func (i *image) addPlatform(about map[string]string, r release, name string, p program) (ocispec.Descriptor, error) {
-	config := ocispec.Image{
-		Created:  &r.Created,
-		Platform: ocispec.Platform{OS: "linux", Architecture: p.arch},
-		Config:   ocispec.ImageConfig{User: user, Entrypoint: []string{"/" + name}, WorkingDir: "/", Labels: about},
-		RootFS:   ocispec.RootFS{Type: "layers"},
-	}
-	manifest := ocispec.Manifest{
-		Versioned:   specs.Versioned{SchemaVersion: 2},
-		MediaType:   ocispec.MediaTypeImageManifest,
-		Annotations: about,
+func platformImage(about map[string]string, r release, name string, p program) (v1.Image, error) {
+	created := v1.Time{Time: r.Created}
+	img, err := mutate.ConfigFile(
+		mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON),
+		&v1.ConfigFile{
+			Created: created, OS: "linux", Architecture: p.arch,
+			Config: v1.Config{User: user, Entrypoint: []string{"/" + name}, WorkingDir: "/", Labels: about},
+			RootFS: v1.RootFS{Type: "layers"},
+		})
+	if err != nil {
+		return nil, err
 	}
 	for _, l := range []struct {
 		from  string
@@ -92,52 +90,16 @@ func (i *image) addPlatform(about map[string]string, r release, name string, p p
 		{"the licences", slices.SortedFunc(slices.Values(slices.Concat(r.Licences, p.licences)), byName)},
 		{"the binary " + name, []file{{name, 0o755, p.data}}},
 	} {
-		data, plain, err := layer(l.files)
+		content, err := layer(l.files)
 		if err != nil {
-			return ocispec.Descriptor{}, err
+			return nil, err
 		}
-		manifest.Layers = append(manifest.Layers, i.add(ocispec.MediaTypeImageLayerGzip, data))
-		config.RootFS.DiffIDs = append(config.RootFS.DiffIDs, plain)
-		config.History = append(config.History, ocispec.History{Created: &r.Created, CreatedBy: l.from})
+		img, err = mutate.Append(img, mutate.Addendum{Layer: content, History: v1.History{Created: created, CreatedBy: l.from}})
+		if err != nil {
+			return nil, err
+		}
 	}
-	var err error
-	if manifest.Config, err = i.addJSON(ocispec.MediaTypeImageConfig, config); err != nil {
-		return ocispec.Descriptor{}, err
-	}
-	return i.addJSON(ocispec.MediaTypeImageManifest, manifest)
-}
-
-// attach adds a bill of materials that refers to subject. Registries list it among the referrers of
-// that image.
-func (i *image) attach(subject ocispec.Descriptor, about map[string]string, name string, sbom []byte) (ocispec.Descriptor, error) {
-	bill := i.add(sbomType, sbom)
-	bill.Annotations = map[string]string{ocispec.AnnotationTitle: sbomName(name)}
-	i.add(ocispec.MediaTypeEmptyJSON, ocispec.DescriptorEmptyJSON.Data)
-	d, err := i.addJSON(ocispec.MediaTypeImageManifest, ocispec.Manifest{
-		Versioned:    specs.Versioned{SchemaVersion: 2},
-		MediaType:    ocispec.MediaTypeImageManifest,
-		ArtifactType: sbomType,
-		Config:       ocispec.DescriptorEmptyJSON,
-		Layers:       []ocispec.Descriptor{bill},
-		Subject:      &subject,
-		Annotations:  map[string]string{ocispec.AnnotationCreated: about[ocispec.AnnotationCreated]},
-	})
-	d.ArtifactType = sbomType
-	return d, err
-}
-
-func (i *image) add(mediaType string, data []byte) ocispec.Descriptor {
-	d := digest.FromBytes(data)
-	i.blobs[d] = data
-	return ocispec.Descriptor{MediaType: mediaType, Digest: d, Size: int64(len(data))}
-}
-
-func (i *image) addJSON(mediaType string, v any) (ocispec.Descriptor, error) {
-	data, err := json.Marshal(v)
-	if err != nil {
-		return ocispec.Descriptor{}, err
-	}
-	return i.add(mediaType, data), nil
+	return mutate.Annotations(img, about).(v1.Image), nil
 }
 
 // save writes the archive and the bills of materials into a folder.
@@ -158,34 +120,31 @@ func (i *image) save(folder, name string) error {
 	return archive.Close()
 }
 
-// write writes the archive.
+// write writes the archive. go-containerregistry writes OCI layouts into folders only.
 func (i *image) write(w io.Writer) error {
-	layout, err := json.Marshal(ocispec.ImageLayout{Version: ocispec.ImageLayoutVersion})
+	folder, err := os.MkdirTemp("", "image")
 	if err != nil {
 		return err
 	}
-	index, err := json.Marshal(i.top)
-	if err != nil {
+	defer func() { _ = os.RemoveAll(folder) }() // nothing of it is needed any more
+	if _, err := layout.Write(folder, i.top); err != nil {
 		return err
 	}
-	files := tar.NewWriter(w)
-	if err := writeFile(files, ocispec.ImageLayoutFile, 0o644, layout); err != nil {
-		return err
-	}
-	if err := writeFile(files, ocispec.ImageIndexFile, 0o644, index); err != nil {
-		return err
-	}
-	for _, d := range slices.Sorted(maps.Keys(i.blobs)) {
-		name := filepath.Join(ocispec.ImageBlobsDir, d.Algorithm().String(), d.Encoded())
-		if err := writeFile(files, name, 0o644, i.blobs[d]); err != nil {
+	archive := tar.NewWriter(w)
+	tree := os.DirFS(folder)
+	if err := fs.WalkDir(tree, ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
 			return err
 		}
+		data, err := fs.ReadFile(tree, name)
+		if err != nil {
+			return err
+		}
+		return writeFile(archive, name, 0o644, data)
+	}); err != nil {
+		return err
 	}
-	return files.Close()
-}
-
-func indexOf(about map[string]string) ocispec.Index {
-	return ocispec.Index{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: ocispec.MediaTypeImageIndex, Annotations: about}
+	return archive.Close()
 }
 
 func annotations(r release, name string) map[string]string {
@@ -203,5 +162,3 @@ func annotations(r release, name string) map[string]string {
 	}
 	return out
 }
-
-func sbomName(name string) string { return name + ".cdx.json" }

@@ -8,7 +8,9 @@ import (
 	"io"
 	"time"
 
-	"github.com/opencontainers/go-digest"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+	"github.com/google/go-containerregistry/pkg/v1/types"
 	"golang.org/x/crypto/x509roots/fallback/bundle"
 )
 
@@ -45,16 +47,10 @@ type file struct {
 	data []byte
 }
 
-// layer returns a compressed layer with files, which root owns and everybody may read, and the digest of the
-// layer before it was compressed.
-func layer(of []file) ([]byte, digest.Digest, error) {
-	var out bytes.Buffer
-	compressed, err := gzip.NewWriterLevel(&out, compression)
-	if err != nil {
-		return nil, "", err
-	}
-	plain := digest.Canonical.Digester()
-	files := tar.NewWriter(io.MultiWriter(compressed, plain.Hash()))
+// layer returns a compressed layer with files, which root owns and everybody may read.
+func layer(of []file) (v1.Layer, error) {
+	var content bytes.Buffer
+	files := tar.NewWriter(&content)
 	folders := map[string]bool{}
 	for _, f := range of {
 		for i, c := range f.name {
@@ -63,20 +59,19 @@ func layer(of []file) ([]byte, digest.Digest, error) {
 			}
 			folders[f.name[:i]] = true
 			if err := files.WriteHeader(header(tar.TypeDir, f.name[:i+1], 0o755, 0)); err != nil {
-				return nil, "", err
+				return nil, err
 			}
 		}
 		if err := writeFile(files, f.name, f.mode, f.data); err != nil {
-			return nil, "", err
+			return nil, err
 		}
 	}
 	if err := files.Close(); err != nil {
-		return nil, "", err
+		return nil, err
 	}
-	if err := compressed.Close(); err != nil {
-		return nil, "", err
-	}
-	return out.Bytes(), plain.Digest(), nil
+	opener := func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(content.Bytes())), nil }
+	return tarball.LayerFromOpener(opener,
+		tarball.WithMediaType(types.OCILayer), tarball.WithCompressionLevel(compression), tarball.WithCompressedCaching)
 }
 
 func writeFile(files *tar.Writer, name string, mode int64, data []byte) error {

@@ -5,12 +5,21 @@ import (
 	"crypto/sha256"
 	"debug/buildinfo"
 	"encoding/hex"
+	"encoding/json"
+	"fmt"
 	"runtime/debug"
 	"strings"
 	"time"
 
 	"github.com/CycloneDX/cyclonedx-go"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/partial"
+	"github.com/google/go-containerregistry/pkg/v1/static"
+	"github.com/google/go-containerregistry/pkg/v1/types"
 	"github.com/google/uuid"
+	"github.com/opencontainers/image-spec/specs-go"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
 // sbomType is the media type of a bill of materials.
@@ -57,6 +66,52 @@ func billOfMaterials(r release, name string, p program) ([]byte, error) {
 	var out bytes.Buffer
 	err = cyclonedx.NewBOMEncoder(&out, cyclonedx.BOMFileFormatJSON).SetPretty(true).EncodeVersion(bom, cyclonedx.SpecVersion1_6)
 	return out.Bytes(), err
+}
+
+// sbomName returns the name of the file with a bill of materials.
+func sbomName(name string) string { return name + ".cdx.json" }
+
+// attachment returns an OCI artifact with a bill of materials that refers to subject. Registries list it among the
+// referrers of that image.
+func attachment(subject v1.Image, about map[string]string, name string, sbom []byte) (v1.Image, error) {
+	refersTo, err := partial.Descriptor(subject)
+	if err != nil {
+		return nil, err
+	}
+	base, err := partial.CompressedToImage(emptyArtifact{})
+	if err != nil {
+		return nil, err
+	}
+	img, err := mutate.Append(base, mutate.Addendum{
+		Layer:       static.NewLayer(sbom, sbomType),
+		Annotations: map[string]string{ocispec.AnnotationTitle: sbomName(name)},
+	})
+	if err != nil {
+		return nil, err
+	}
+	img = mutate.Annotations(img, map[string]string{ocispec.AnnotationCreated: about[ocispec.AnnotationCreated]}).(v1.Image)
+	return mutate.Subject(img, *refersTo).(v1.Image), nil // Last: every other change removes the subject.
+}
+
+// emptyArtifact is an OCI artifact of the type sbomType without content. Package mutate cannot set the type of an artifact.
+// Its configuration is the one of artifacts that need none
+// (https://github.com/opencontainers/image-spec/blob/v1.1.1/manifest.md#guidance-for-an-empty-descriptor).
+type emptyArtifact struct{}
+
+func (emptyArtifact) MediaType() (types.MediaType, error) { return types.OCIManifestSchema1, nil }
+func (emptyArtifact) RawConfigFile() ([]byte, error)      { return ocispec.DescriptorEmptyJSON.Data, nil }
+
+func (emptyArtifact) RawManifest() ([]byte, error) {
+	return json.Marshal(ocispec.Manifest{
+		Versioned:    specs.Versioned{SchemaVersion: 2},
+		MediaType:    ocispec.MediaTypeImageManifest,
+		ArtifactType: sbomType,
+		Config:       ocispec.DescriptorEmptyJSON,
+	})
+}
+
+func (emptyArtifact) LayerByDigest(d v1.Hash) (partial.CompressedLayer, error) {
+	return nil, fmt.Errorf("an empty artifact has no layer %s", d)
 }
 
 // modules returns the modules that are linked into a binary, and Go's standard library as one more.
