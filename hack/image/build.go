@@ -43,23 +43,27 @@ func compile(folder, arch string) ([]byte, error) {
 	}
 	defer func() { _ = os.RemoveAll(work) }() // nothing of it is needed any more
 	binary := filepath.Join(work, "binary")
-	compiler := exec.Command("go", "build", "-C", folder, "-trimpath", "-buildvcs=false", "-ldflags", "-s -w", "-o", binary, ".")
-	compiler.Env = append(os.Environ(), settings(arch)...)
-	if out, err := compiler.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("cannot build for %s: %w\n%s", arch, err, out)
+	if _, err := goCommand(folder, settings(arch), "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w", "-o", binary, "."); err != nil {
+		return nil, fmt.Errorf("cannot build for %s: %w", arch, err)
 	}
 	return os.ReadFile(binary)
 }
 
 // moduleVersion returns the version of a module that the go.mod file of the working directory pins.
 func moduleVersion(path string) (string, error) {
-	list := exec.Command("go", "list", "-m", "-f", "{{.Version}}", path)
-	list.Env = append(os.Environ(), "GOWORK=off")
+	out, err := goCommand(".", []string{"GOWORK=off"}, "list", "-m", "-f", "{{.Version}}", path)
+	return strings.TrimSpace(string(out)), err
+}
+
+// goCommand returns what the go command prints in a folder, with additions to the environment.
+func goCommand(folder string, env []string, args ...string) ([]byte, error) {
+	command := exec.Command("go", args...)
+	command.Dir, command.Env = folder, append(os.Environ(), env...)
 	var stderr bytes.Buffer
-	list.Stderr = &stderr
-	out, err := list.Output()
+	command.Stderr = &stderr
+	out, err := command.Output()
 	if err != nil {
-		return "", fmt.Errorf("cannot find the version of %s: %w\n%s", path, err, &stderr)
+		return nil, fmt.Errorf("cannot run go %s in %s: %w\n%s", strings.Join(args, " "), folder, err, &stderr)
 	}
-	return strings.TrimSpace(string(out)), nil
+	return out, nil
 }

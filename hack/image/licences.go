@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -26,21 +25,23 @@ const (
 // licenceName matches files with terms of use, and with notices that go with them.
 var licenceName = regexp.MustCompile(`(?i)^(un)?(licen[cs]es?|copying|copyright|notice|patents)([-._].*)?$`)
 
-// A goPackage is what `go list` tells of a package. Root is GOROOT if it is of the standard library.
+// A goPackage is what `go list` tells of a package.
 type goPackage struct {
-	Dir, Root string
-	Standard  bool
-	Module    struct {
+	Dir      string
+	Standard bool
+	Module   struct {
 		Path, Dir string
 		Replace   *struct{ Path, Version string }
 	}
 }
 
-// component returns what the bill of materials calls the origin of the package, and the folder of that.
-func (p goPackage) component() (name, folder string) {
+// component returns what the bill of materials calls the origin of the package, and the folder of that. The field Root of
+// `go list` cannot tell goroot: for a package that Go has copied from a module, Root is the folder of that module where the
+// program depends on it, too.
+func (p goPackage) component(goroot string) (name, folder string) {
 	switch m := p.Module; {
 	case p.Standard:
-		return "stdlib", p.Root
+		return "stdlib", goroot
 	case m.Replace != nil && m.Replace.Version != "":
 		return m.Replace.Path, m.Dir
 	default:
@@ -55,10 +56,14 @@ func licences(folder string, env []string, args ...string) ([]file, error) {
 	if err != nil {
 		return nil, err
 	}
+	goroot, err := goCommand(folder, env, "env", "GOROOT")
+	if err != nil {
+		return nil, err
+	}
 	var out []file
 	has, seen := map[string]bool{}, map[string]bool{}
 	for _, p := range packages {
-		name, top := p.component()
+		name, top := p.component(strings.TrimSpace(string(goroot)))
 		if strings.HasPrefix(name, ownModules) {
 			continue
 		}
@@ -99,13 +104,9 @@ func commonLicences(tree string) ([]file, error) {
 }
 
 func listPackages(folder string, env, args []string) ([]goPackage, error) {
-	list := exec.Command("go", append([]string{"list", "-C", folder, "-json=Dir,Root,Standard,Module"}, args...)...)
-	list.Env = append(os.Environ(), env...)
-	var stderr bytes.Buffer
-	list.Stderr = &stderr
-	raw, err := list.Output()
+	raw, err := goCommand(folder, env, append([]string{"list", "-json=Dir,Standard,Module"}, args...)...)
 	if err != nil {
-		return nil, fmt.Errorf("cannot list the packages of %s: %w\n%s", folder, err, &stderr)
+		return nil, err
 	}
 	var out []goPackage
 	for d := json.NewDecoder(bytes.NewReader(raw)); ; {
