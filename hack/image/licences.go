@@ -49,8 +49,11 @@ func (p goPackage) component(goroot string) (name, folder string) {
 	}
 }
 
-// licences returns the licences of the packages that `go list` lists with these arguments in a folder. They stand
+// licences returns the licences of the packages that `go list` lists with these arguments in a folder. They are
 // beside the code or above it: some modules have copies of others' code, which keep the terms of those.
+//
+// The library of github.com/google/go-licenses does not serve: it finds one licence per package, and none of Go. With v2.0.1,
+// provider-aws would lack 35 of 136 files, among them every NOTICE, which Apache-2.0 asks to pass on, and every PATENTS.
 func licences(folder string, env []string, args ...string) ([]file, error) {
 	packages, err := listPackages(folder, env, args)
 	if err != nil {
