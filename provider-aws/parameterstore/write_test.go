@@ -5,7 +5,9 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
@@ -351,7 +353,8 @@ func TestImpossible(t *testing.T) {
 
 // TestOthers writes a parameter that somebody else made: it keeps its type, and its ID goes by its value.
 func TestOthers(t *testing.T) {
-	srv := awstest.Start(t)
+	var ticks atomic.Int64 // Two values may have been written within the millisecond that AWS tells.
+	srv := awstest.Start(t, emulator.WithClock(func() time.Time { return time.Now().Add(time.Duration(ticks.Add(1)) * time.Millisecond) }))
 	c := client(t, srv)
 	srv.PutParameter("/a", "v")
 	seen := observed(t, c, "")
