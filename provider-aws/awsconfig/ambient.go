@@ -51,7 +51,7 @@ func ambient(env config.EnvConfig, region string, retryer func() aws.Retryer) (a
 		if env.RoleARN == "" {
 			return aws.Config{}, store.NewError(store.Invalid, "spec.auth: not set, and the operator has AWS_WEB_IDENTITY_TOKEN_FILE without AWS_ROLE_ARN; set both")
 		}
-		cfg.Credentials = stscreds.NewWebIdentityRoleProvider(exchanger(sts.NewFromConfig(cfg).AssumeRoleWithWebIdentity), env.RoleARN,
+		cfg.Credentials = stscreds.NewWebIdentityRoleProvider(sts.NewFromConfig(cfg), env.RoleARN,
 			stscreds.IdentityTokenFile(env.WebIdentityTokenFilePath), func(o *stscreds.WebIdentityRoleOptions) { o.RoleSessionName = env.RoleSessionName })
 	case profiled() != "":
 		return aws.Config{}, store.NewError(store.Invalid, "spec.auth: not set, and the operator has %s, but profile files are not read; set spec.auth, or give the operator a web identity or a pod identity", profiled())

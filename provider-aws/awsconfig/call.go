@@ -37,13 +37,11 @@ func (c *Config) CheckKey(key string) error {
 	return nil
 }
 
-// An API is one call of an SDK's client. Clients of stores hold such functions, and not the SDK's
-// client itself: behind an interface a value of that type would keep all of its calls in the binary,
-// since templates call methods by name. For Parameter Store alone that is 3 MB.
-type API[In, Out, Options any] func(context.Context, *In, ...func(*Options)) (*Out, error)
+// An Operation is a method of one of the SDK's clients.
+type Operation[In, Out, Options any] func(context.Context, *In, ...func(*Options)) (*Out, error)
 
 // Call makes one call. A session that ended before its time is replaced once.
-func Call[In, Out, Options any](ctx context.Context, c *Config, f API[In, Out, Options], in *In) (*Out, error) {
+func Call[In, Out, Options any](ctx context.Context, c *Config, f Operation[In, Out, Options], in *In) (*Out, error) {
 	ctx, said := Listen(ctx)
 	out, err := f(ctx, in)
 	if IsExpired(CodeOf(err)) && c.Forget() {

@@ -114,12 +114,11 @@ func (c *Config) assume(spec *v1alpha1.AWSSpec, s Session, session string, creds
 // login assumes one role of the chain. The first is assumed with the token of a ServiceAccount where one is
 // named.
 func (c *Config) login(spec *v1alpha1.AWSSpec, i int, one step, s Session, session string, creds store.Credentials) *login {
-	client := STS(c)
 	var p aws.CredentialsProvider
 	if i == 0 && spec.Auth != nil && spec.Auth.ServiceAccountRef != nil {
-		p = &webIdentity{client: exchanger(client.AssumeRoleWithWebIdentity), role: one.arn, session: session, duration: s.duration(), account: *spec.Auth.ServiceAccountRef, creds: creds}
+		p = &webIdentity{client: c.STS(), role: one.arn, session: session, duration: s.duration(), account: *spec.Auth.ServiceAccountRef, creds: creds}
 	} else {
-		p = stscreds.NewAssumeRoleProvider(assumer(client.AssumeRole), one.arn, func(o *stscreds.AssumeRoleOptions) {
+		p = stscreds.NewAssumeRoleProvider(c.STS(), one.arn, func(o *stscreds.AssumeRoleOptions) {
 			o.RoleSessionName, o.Duration = session, s.duration()
 			if s.SerialNumber != "" {
 				o.SerialNumber, o.TokenProvider = aws.String(s.SerialNumber), func() (string, error) { return s.TokenCode, nil }
@@ -132,9 +131,8 @@ func (c *Config) login(spec *v1alpha1.AWSSpec, i int, one step, s Session, sessi
 	return &login{field: one.field, doing: fmt.Sprintf("cannot assume role %s", one.arn), next: p}
 }
 
-// STS returns a client of STS that calls as whom a Config is so far. It is no method, for which clients would
-// have all of its calls in the binary: see API.
-func STS(c *Config) *sts.Client {
+// STS returns a client of STS that calls as whom a Config is so far.
+func (c *Config) STS() *sts.Client {
 	return sts.NewFromConfig(c.AWS, func(o *sts.Options) { o.BaseEndpoint = cmp.Or(c.sts, o.BaseEndpoint) })
 }
 
@@ -162,20 +160,4 @@ var noSessionName = regexp.MustCompile(`[^\w+=,.@-]+`)
 func sessionName(namespace, name string) string {
 	s := noSessionName.ReplaceAllString(strings.Join([]string{appID, namespace, name}, "@"), "-")
 	return s[:min(len(s), 64)]
-}
-
-// assumer and exchanger hold one function of the client of STS each, so that the linker can leave out the
-// rest.
-type assumer API[sts.AssumeRoleInput, sts.AssumeRoleOutput, sts.Options]
-
-// AssumeRole implements stscreds.AssumeRoleAPIClient.
-func (f assumer) AssumeRole(ctx context.Context, in *sts.AssumeRoleInput, o ...func(*sts.Options)) (*sts.AssumeRoleOutput, error) {
-	return f(ctx, in, o...)
-}
-
-type exchanger API[sts.AssumeRoleWithWebIdentityInput, sts.AssumeRoleWithWebIdentityOutput, sts.Options]
-
-// AssumeRoleWithWebIdentity implements stscreds.AssumeRoleWithWebIdentityAPIClient.
-func (f exchanger) AssumeRoleWithWebIdentity(ctx context.Context, in *sts.AssumeRoleWithWebIdentityInput, o ...func(*sts.Options)) (*sts.AssumeRoleWithWebIdentityOutput, error) {
-	return f(ctx, in, o...)
 }

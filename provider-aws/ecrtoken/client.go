@@ -19,7 +19,7 @@ type Client struct {
 
 	config   *awsconfig.Config
 	registry registry
-	get      awsconfig.API[request, answer, options]
+	get      awsconfig.Operation[request, answer, options]
 }
 
 // An Object is a generator Kind of logins.

@@ -74,7 +74,7 @@ func (b *batch) readTogether(ctx context.Context, places []int) (single []int) {
 			in.Names = append(in.Names, b.ids[i])
 		}
 	}
-	out, err := awsconfig.Call(ctx, b.config, b.api.getMany, in)
+	out, err := awsconfig.Call(ctx, b.config, b.api.GetParameters, in)
 	switch {
 	case err == nil:
 		return b.take(ctx, places, out)

@@ -17,22 +17,22 @@ import (
 
 // A Client reads and writes one store.
 type Client struct {
-	api    calls
+	api    api
 	config *awsconfig.Config
 	denied awsconfig.Denied
 }
 
-// calls are the calls of AWS that are used, as functions: see awsconfig.API.
-type calls struct {
-	get      awsconfig.API[ssm.GetParameterInput, ssm.GetParameterOutput, ssm.Options]
-	getMany  awsconfig.API[ssm.GetParametersInput, ssm.GetParametersOutput, ssm.Options]
-	getBelow awsconfig.API[ssm.GetParametersByPathInput, ssm.GetParametersByPathOutput, ssm.Options]
-	describe awsconfig.API[ssm.DescribeParametersInput, ssm.DescribeParametersOutput, ssm.Options]
-	listTags awsconfig.API[ssm.ListTagsForResourceInput, ssm.ListTagsForResourceOutput, ssm.Options]
+// An api has the calls of the SDK's client that are used.
+type api interface {
+	GetParameter(context.Context, *ssm.GetParameterInput, ...func(*ssm.Options)) (*ssm.GetParameterOutput, error)
+	GetParameters(context.Context, *ssm.GetParametersInput, ...func(*ssm.Options)) (*ssm.GetParametersOutput, error)
+	GetParametersByPath(context.Context, *ssm.GetParametersByPathInput, ...func(*ssm.Options)) (*ssm.GetParametersByPathOutput, error)
+	DescribeParameters(context.Context, *ssm.DescribeParametersInput, ...func(*ssm.Options)) (*ssm.DescribeParametersOutput, error)
+	ListTagsForResource(context.Context, *ssm.ListTagsForResourceInput, ...func(*ssm.Options)) (*ssm.ListTagsForResourceOutput, error)
 
-	put    awsconfig.API[ssm.PutParameterInput, ssm.PutParameterOutput, ssm.Options]
-	tag    awsconfig.API[ssm.AddTagsToResourceInput, ssm.AddTagsToResourceOutput, ssm.Options]
-	remove awsconfig.API[ssm.DeleteParameterInput, ssm.DeleteParameterOutput, ssm.Options]
+	PutParameter(context.Context, *ssm.PutParameterInput, ...func(*ssm.Options)) (*ssm.PutParameterOutput, error)
+	AddTagsToResource(context.Context, *ssm.AddTagsToResourceInput, ...func(*ssm.Options)) (*ssm.AddTagsToResourceOutput, error)
+	DeleteParameter(context.Context, *ssm.DeleteParameterInput, ...func(*ssm.Options)) (*ssm.DeleteParameterOutput, error)
 }
 
 var (
@@ -53,12 +53,8 @@ func Connect[S awsconfig.StoreObject](ctx context.Context, s S, creds store.Cred
 	if err != nil {
 		return nil, err
 	}
-	api := ssm.NewFromConfig(c.AWS, func(o *ssm.Options) { o.BaseEndpoint = cmp.Or(c.Endpoint, o.BaseEndpoint) })
-	return &Client{config: c, api: calls{
-		get: api.GetParameter, getMany: api.GetParameters, getBelow: api.GetParametersByPath,
-		describe: api.DescribeParameters, listTags: api.ListTagsForResource,
-		put: api.PutParameter, tag: api.AddTagsToResource, remove: api.DeleteParameter,
-	}}, nil
+	sdk := ssm.NewFromConfig(c.AWS, func(o *ssm.Options) { o.BaseEndpoint = cmp.Or(c.Endpoint, o.BaseEndpoint) })
+	return &Client{config: c, api: sdk}, nil
 }
 
 // Close releases connections.
@@ -66,7 +62,7 @@ func (c *Client) Close() error { return c.config.Close() }
 
 // Check describes one parameter. Where that very permission is missing the login works all the same.
 func (c *Client) Check(ctx context.Context) error {
-	out, err := awsconfig.Call(ctx, c.config, c.api.describe, &ssm.DescribeParametersInput{MaxResults: aws.Int32(1)})
+	out, err := awsconfig.Call(ctx, c.config, c.api.DescribeParameters, &ssm.DescribeParametersInput{MaxResults: aws.Int32(1)})
 	if err == nil && out.Parameters == nil {
 		return awsconfig.NoList("describing one parameter")
 	}
@@ -79,7 +75,7 @@ func (c *Client) Get(ctx context.Context, ref store.Ref) (store.Value, error) {
 	if err != nil {
 		return store.Value{}, err
 	}
-	out, err := awsconfig.Call(ctx, c.config, c.api.get, &ssm.GetParameterInput{Name: aws.String(id), WithDecryption: aws.Bool(true)})
+	out, err := awsconfig.Call(ctx, c.config, c.api.GetParameter, &ssm.GetParameterInput{Name: aws.String(id), WithDecryption: aws.Bool(true)})
 	if err != nil {
 		return store.Value{}, c.explain(err, about(ref))
 	}
@@ -101,7 +97,7 @@ func (c *Client) complete(ctx context.Context, ref store.Ref, p *types.Parameter
 // tags of a parameter. Here AWS takes its name, and no ARN.
 func (c *Client) tags(ctx context.Context, name string) (map[string]string, error) {
 	in := &ssm.ListTagsForResourceInput{ResourceType: types.ResourceTypeForTaggingParameter, ResourceId: aws.String(name)}
-	out, err := awsconfig.Call(ctx, c.config, c.api.listTags, in)
+	out, err := awsconfig.Call(ctx, c.config, c.api.ListTagsForResource, in)
 	if err != nil {
 		return nil, err
 	}

@@ -81,7 +81,7 @@ func (c *Client) findByPath(ctx context.Context, s scope, yield func(store.Value
 	stopped := false
 	err := awsconfig.Pages(whatList, func(token *string) (*string, error) {
 		in.NextToken = token
-		out, err := awsconfig.Call(ctx, c.config, c.api.getBelow, in)
+		out, err := awsconfig.Call(ctx, c.config, c.api.GetParametersByPath, in)
 		if err != nil {
 			return nil, c.explain(err, whatList)
 		}
@@ -122,7 +122,7 @@ func (c *Client) list(ctx context.Context, s scope) (*awsconfig.Listing, error) 
 	found := &awsconfig.Listing{}
 	err := awsconfig.Pages(whatList, func(token *string) (*string, error) {
 		in.NextToken = token
-		out, err := awsconfig.Call(ctx, c.config, c.api.describe, in)
+		out, err := awsconfig.Call(ctx, c.config, c.api.DescribeParameters, in)
 		if err != nil {
 			return nil, c.explain(err, whatList)
 		}

@@ -25,7 +25,7 @@ var _ store.Writer = &Client{}
 func (c *Client) Features() store.Features { return store.Features{Exclusive: true, Guarded: true} }
 
 // do makes one call of a Writer.
-func do[In, Out any](ctx context.Context, c *Client, f awsconfig.API[In, Out, ssm.Options], in *In, action, key string) (*Out, error) {
+func do[In, Out any](ctx context.Context, c *Client, f awsconfig.Operation[In, Out, ssm.Options], in *In, action, key string) (*Out, error) {
 	out, err := awsconfig.Call(ctx, c.config, f, in)
 	if err != nil {
 		return nil, c.failed(err, action, key)
@@ -60,7 +60,7 @@ func (c *Client) target(t store.Target) (string, metadata, error) {
 
 // read returns a version of a parameter; id is its name, with or without the number.
 func (c *Client) read(ctx context.Context, key, id string) (*types.Parameter, error) {
-	out, err := do(ctx, c, c.api.get, &ssm.GetParameterInput{Name: aws.String(id), WithDecryption: aws.Bool(true)}, "GetParameter", key)
+	out, err := do(ctx, c, c.api.GetParameter, &ssm.GetParameterInput{Name: aws.String(id), WithDecryption: aws.Bool(true)}, "GetParameter", key)
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +75,7 @@ func (c *Client) describe(ctx context.Context, key, name string) (types.Paramete
 	in := &ssm.DescribeParametersInput{ParameterFilters: []types.ParameterStringFilter{
 		{Key: aws.String("Name"), Option: aws.String("Equals"), Values: []string{name}},
 	}}
-	out, err := do(ctx, c, c.api.describe, in, "DescribeParameters", key)
+	out, err := do(ctx, c, c.api.DescribeParameters, in, "DescribeParameters", key)
 	if err != nil {
 		return types.ParameterMetadata{}, err
 	}
@@ -155,7 +155,7 @@ func (c *Client) Create(ctx context.Context, t store.Target, data []byte, mark s
 	tags := m.Marked(mark)
 	tags[awsconfig.IDKey] = string(uuid.NewUUID())
 	in.Overwrite, in.Tags = aws.Bool(false), tagList(tags)
-	out, err := do(ctx, c, c.api.put, in, "PutParameter", t.Key)
+	out, err := do(ctx, c, c.api.PutParameter, in, "PutParameter", t.Key)
 	if err != nil {
 		return store.Written{}, err
 	}
@@ -200,7 +200,7 @@ func (c *Client) Update(ctx context.Context, t store.Target, seen store.Observed
 	}
 	in := &ssm.AddTagsToResourceInput{ResourceType: types.ResourceTypeForTaggingParameter, ResourceId: aws.String(name), Tags: tagList(tags)}
 	// What was covered must be handed back; tags that are wrong are found again.
-	if _, err := do(ctx, c, c.api.tag, in, "AddTagsToResource", t.Key); err != nil && w.Lost == nil {
+	if _, err := do(ctx, c, c.api.AddTagsToResource, in, "AddTagsToResource", t.Key); err != nil && w.Lost == nil {
 		return store.Written{}, awsconfig.Moved(err)
 	}
 	return w, nil
@@ -231,7 +231,7 @@ func (c *Client) overwrite(ctx context.Context, key, name string, m metadata, se
 	in := m.put(name, data)
 	in.Overwrite = aws.Bool(true)
 	keep(in, p, d)
-	out, err := do(ctx, c, c.api.put, in, "PutParameter", key)
+	out, err := do(ctx, c, c.api.PutParameter, in, "PutParameter", key)
 	if err != nil {
 		return store.Written{}, err
 	}
@@ -270,7 +270,7 @@ func changed(key string) error {
 func (c *Client) undo(ctx context.Context, key, name string, data []byte) error {
 	p, err := c.read(ctx, key, name)
 	if err == nil && p.Version == 1 && *p.Value == string(data) {
-		_, err = do(ctx, c, c.api.remove, &ssm.DeleteParameterInput{Name: aws.String(name)}, "DeleteParameter", key)
+		_, err = do(ctx, c, c.api.DeleteParameter, &ssm.DeleteParameterInput{Name: aws.String(name)}, "DeleteParameter", key)
 	}
 	if err != nil && !store.IsNotFound(err) {
 		return store.NewError(store.ClassOf(err), "it was deleted meanwhile, is made anew without its mark, and that cannot be undone; delete it: %s", err)
@@ -318,7 +318,7 @@ func (c *Client) Delete(ctx context.Context, t store.Target, seen store.Observed
 		err = changed(t.Key)
 	}
 	if err == nil {
-		_, err = do(ctx, c, c.api.remove, &ssm.DeleteParameterInput{Name: aws.String(name)}, "DeleteParameter", t.Key)
+		_, err = do(ctx, c, c.api.DeleteParameter, &ssm.DeleteParameterInput{Name: aws.String(name)}, "DeleteParameter", t.Key)
 	}
 	if store.IsNotFound(err) {
 		return nil

@@ -120,11 +120,19 @@ func TestPrefixOfWrites(t *testing.T) {
 
 // between runs f right before the client puts a value, when it has looked at the parameter already.
 func between(c *Client, f func()) {
-	put := c.api.put
-	c.api.put = func(ctx context.Context, in *ssm.PutParameterInput, o ...func(*ssm.Options)) (*ssm.PutParameterOutput, error) {
-		f()
-		return put(ctx, in, o...)
-	}
+	c.api = putting{api: c.api, before: f, after: func() {}}
+}
+
+// putting is an api that does something before it puts a value, and after.
+type putting struct {
+	api
+	before, after func()
+}
+
+func (p putting) PutParameter(ctx context.Context, in *ssm.PutParameterInput, o ...func(*ssm.Options)) (*ssm.PutParameterOutput, error) {
+	p.before()
+	defer p.after()
+	return p.api.PutParameter(ctx, in, o...)
 }
 
 func TestCovered(t *testing.T) {
@@ -219,13 +227,8 @@ func TestUndo(t *testing.T) {
 	srv := awstest.Start(t)
 	c := client(t, srv)
 	seen := created(t, c, "seen", "")
-	put := c.api.put
-	c.api.put = func(ctx context.Context, in *ssm.PutParameterInput, o ...func(*ssm.Options)) (*ssm.PutParameterOutput, error) {
-		srv.DeleteParameter("/a")
-		out, err := put(ctx, in, o...)
-		srv.PutParameter("/a", "theirs")
-		return out, err
-	}
+	sdk := c.api
+	c.api = putting{api: sdk, before: func() { srv.DeleteParameter("/a") }, after: func() { srv.PutParameter("/a", "theirs") }}
 	if _, err := c.Update(t.Context(), targetOf(""), seen, []byte("ours")); store.ClassOf(err) != store.Conflict {
 		t.Errorf("Update(...): %v, want a conflict", err)
 	}
@@ -233,7 +236,7 @@ func TestUndo(t *testing.T) {
 		t.Errorf("What somebody else wrote stays: %q", got.Data)
 	}
 
-	c.api.put = put
+	c.api = sdk
 	between(c, func() { srv.DeleteParameter("/a") })
 	srv.Inject(emulator.Fault{Operation: "DeleteParameter", Code: "AccessDeniedException"})
 	_, err := c.Update(t.Context(), targetOf(""), observed(t, c, ""), []byte("ours"))

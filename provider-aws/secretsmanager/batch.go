@@ -83,7 +83,7 @@ func (c *Client) readTogether(ctx context.Context, refs []store.Ref, places []in
 func (c *Client) batch(ctx context.Context, a *answers) error {
 	in := &secretsmanager.BatchGetSecretValueInput{SecretIdList: a.ids}
 	for !a.complete() {
-		out, err := awsconfig.Call(ctx, c.config, c.api.getMany, in)
+		out, err := awsconfig.Call(ctx, c.config, c.api.BatchGetSecretValue, in)
 		if err != nil {
 			return err
 		}

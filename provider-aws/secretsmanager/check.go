@@ -11,7 +11,7 @@ import (
 
 // Check lists one secret. Where that very permission is missing the login works all the same.
 func (c *Client) Check(ctx context.Context) error {
-	out, err := awsconfig.Call(ctx, c.config, c.api.list, &secretsmanager.ListSecretsInput{MaxResults: aws.Int32(1)})
+	out, err := awsconfig.Call(ctx, c.config, c.api.ListSecrets, &secretsmanager.ListSecretsInput{MaxResults: aws.Int32(1)})
 	if err == nil && out.SecretList == nil {
 		return awsconfig.NoList("listing one secret")
 	}

@@ -16,26 +16,26 @@ import (
 
 // A Client reads and writes one store.
 type Client struct {
-	api      calls
+	api      api
 	config   *awsconfig.Config
 	denied   awsconfig.Denied
 	deletion *v1alpha1.AWSSecretsManagerDeletion
 }
 
-// calls are the calls of AWS that are used, as functions: see awsconfig.API.
-type calls struct {
-	get      awsconfig.API[secretsmanager.GetSecretValueInput, secretsmanager.GetSecretValueOutput, secretsmanager.Options]
-	getMany  awsconfig.API[secretsmanager.BatchGetSecretValueInput, secretsmanager.BatchGetSecretValueOutput, secretsmanager.Options]
-	list     awsconfig.API[secretsmanager.ListSecretsInput, secretsmanager.ListSecretsOutput, secretsmanager.Options]
-	describe awsconfig.API[secretsmanager.DescribeSecretInput, secretsmanager.DescribeSecretOutput, secretsmanager.Options]
+// An api has the calls of the SDK's client that are used.
+type api interface {
+	GetSecretValue(context.Context, *secretsmanager.GetSecretValueInput, ...func(*secretsmanager.Options)) (*secretsmanager.GetSecretValueOutput, error)
+	BatchGetSecretValue(context.Context, *secretsmanager.BatchGetSecretValueInput, ...func(*secretsmanager.Options)) (*secretsmanager.BatchGetSecretValueOutput, error)
+	ListSecrets(context.Context, *secretsmanager.ListSecretsInput, ...func(*secretsmanager.Options)) (*secretsmanager.ListSecretsOutput, error)
+	DescribeSecret(context.Context, *secretsmanager.DescribeSecretInput, ...func(*secretsmanager.Options)) (*secretsmanager.DescribeSecretOutput, error)
 
-	create  awsconfig.API[secretsmanager.CreateSecretInput, secretsmanager.CreateSecretOutput, secretsmanager.Options]
-	restore awsconfig.API[secretsmanager.RestoreSecretInput, secretsmanager.RestoreSecretOutput, secretsmanager.Options]
-	put     awsconfig.API[secretsmanager.PutSecretValueInput, secretsmanager.PutSecretValueOutput, secretsmanager.Options]
-	stage   awsconfig.API[secretsmanager.UpdateSecretVersionStageInput, secretsmanager.UpdateSecretVersionStageOutput, secretsmanager.Options]
-	update  awsconfig.API[secretsmanager.UpdateSecretInput, secretsmanager.UpdateSecretOutput, secretsmanager.Options]
-	tag     awsconfig.API[secretsmanager.TagResourceInput, secretsmanager.TagResourceOutput, secretsmanager.Options]
-	remove  awsconfig.API[secretsmanager.DeleteSecretInput, secretsmanager.DeleteSecretOutput, secretsmanager.Options]
+	CreateSecret(context.Context, *secretsmanager.CreateSecretInput, ...func(*secretsmanager.Options)) (*secretsmanager.CreateSecretOutput, error)
+	RestoreSecret(context.Context, *secretsmanager.RestoreSecretInput, ...func(*secretsmanager.Options)) (*secretsmanager.RestoreSecretOutput, error)
+	PutSecretValue(context.Context, *secretsmanager.PutSecretValueInput, ...func(*secretsmanager.Options)) (*secretsmanager.PutSecretValueOutput, error)
+	UpdateSecretVersionStage(context.Context, *secretsmanager.UpdateSecretVersionStageInput, ...func(*secretsmanager.Options)) (*secretsmanager.UpdateSecretVersionStageOutput, error)
+	UpdateSecret(context.Context, *secretsmanager.UpdateSecretInput, ...func(*secretsmanager.Options)) (*secretsmanager.UpdateSecretOutput, error)
+	TagResource(context.Context, *secretsmanager.TagResourceInput, ...func(*secretsmanager.Options)) (*secretsmanager.TagResourceOutput, error)
+	DeleteSecret(context.Context, *secretsmanager.DeleteSecretInput, ...func(*secretsmanager.Options)) (*secretsmanager.DeleteSecretOutput, error)
 }
 
 // An Object is a store Kind of Secrets Manager.
@@ -64,12 +64,7 @@ func Connect[S Object](ctx context.Context, s S, creds store.Credentials) (store
 	if err != nil {
 		return nil, err
 	}
-	api := sdk(c)
-	return &Client{config: c, deletion: s.Deletion(), api: calls{
-		get: api.GetSecretValue, getMany: api.BatchGetSecretValue, list: api.ListSecrets, describe: api.DescribeSecret,
-		create: api.CreateSecret, restore: api.RestoreSecret, put: api.PutSecretValue, stage: api.UpdateSecretVersionStage,
-		update: api.UpdateSecret, tag: api.TagResource, remove: api.DeleteSecret,
-	}}, nil
+	return &Client{config: c, deletion: s.Deletion(), api: sdk(c)}, nil
 }
 
 func sdk(c *awsconfig.Config) *secretsmanager.Client {
@@ -86,7 +81,7 @@ func (c *Client) Get(ctx context.Context, ref store.Ref) (store.Value, error) {
 	}
 	in := &secretsmanager.GetSecretValueInput{SecretId: aws.String(c.config.ID(ref.Key))}
 	in.VersionId, in.VersionStage = version(ref.Version)
-	out, err := awsconfig.Call(ctx, c.config, c.api.get, in)
+	out, err := awsconfig.Call(ctx, c.config, c.api.GetSecretValue, in)
 	if err != nil {
 		return store.Value{}, c.explain(err, about(ref))
 	}
@@ -102,7 +97,7 @@ func (c *Client) Get(ctx context.Context, ref store.Ref) (store.Value, error) {
 }
 
 func (c *Client) tags(ctx context.Context, ref store.Ref) (map[string]string, error) {
-	out, err := awsconfig.Call(ctx, c.config, c.api.describe, &secretsmanager.DescribeSecretInput{SecretId: aws.String(c.config.ID(ref.Key))})
+	out, err := awsconfig.Call(ctx, c.config, c.api.DescribeSecret, &secretsmanager.DescribeSecretInput{SecretId: aws.String(c.config.ID(ref.Key))})
 	if err != nil {
 		return nil, c.explain(err, "metadata of "+about(store.Ref{Key: ref.Key}))
 	}

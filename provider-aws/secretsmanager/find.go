@@ -36,7 +36,7 @@ func (c *Client) list(ctx context.Context, q store.Query) (*awsconfig.Listing, e
 	found := &awsconfig.Listing{}
 	err := awsconfig.Pages(what, func(token *string) (*string, error) {
 		in.NextToken = token
-		out, err := awsconfig.Call(ctx, c.config, c.api.list, in)
+		out, err := awsconfig.Call(ctx, c.config, c.api.ListSecrets, in)
 		if err != nil {
 			return nil, c.explain(err, what)
 		}

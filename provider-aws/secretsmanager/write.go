@@ -33,7 +33,7 @@ var _ store.Writer = &Client{}
 func (c *Client) Features() store.Features { return store.Features{Exclusive: true, Guarded: true} }
 
 // do makes one call of a Writer.
-func do[In, Out any](ctx context.Context, c *Client, f awsconfig.API[In, Out, secretsmanager.Options], in *In, action, key string) (*Out, error) {
+func do[In, Out any](ctx context.Context, c *Client, f awsconfig.Operation[In, Out, secretsmanager.Options], in *In, action, key string) (*Out, error) {
 	out, err := awsconfig.Call(ctx, c.config, f, in)
 	if err != nil {
 		return nil, awsconfig.ToAllow(c.explain(err, about(store.Ref{Key: key})), "secretsmanager:"+action)
@@ -43,7 +43,7 @@ func do[In, Out any](ctx context.Context, c *Client, f awsconfig.API[In, Out, se
 
 // look describes a secret, also one that is scheduled for deletion.
 func (c *Client) look(ctx context.Context, key string) (*secretsmanager.DescribeSecretOutput, error) {
-	d, err := do(ctx, c, c.api.describe, &secretsmanager.DescribeSecretInput{SecretId: aws.String(c.config.ID(key))}, "DescribeSecret", key)
+	d, err := do(ctx, c, c.api.DescribeSecret, &secretsmanager.DescribeSecretInput{SecretId: aws.String(c.config.ID(key))}, "DescribeSecret", key)
 	if err == nil && aws.ToString(d.ARN) == "" {
 		err = store.NewError(store.Unavailable, "%s: the answer of AWS lacks it", about(store.Ref{Key: key}))
 	}
@@ -95,7 +95,7 @@ func (c *Client) Observe(ctx context.Context, t store.Target) (store.Observed, e
 	}
 	has := settingsOf(d)
 	o := store.Observed{Mark: has.Tags[awsconfig.MarkKey], Drift: m.Drift(has), ID: *d.ARN}
-	out, err := do(ctx, c, c.api.get, &secretsmanager.GetSecretValueInput{SecretId: d.ARN}, "GetSecretValue", t.Key)
+	out, err := do(ctx, c, c.api.GetSecretValue, &secretsmanager.GetSecretValueInput{SecretId: d.ARN}, "GetSecretValue", t.Key)
 	switch {
 	case store.IsNotFound(err) && currentOf(d) == "": // It has no value yet.
 		return o, nil
@@ -158,7 +158,7 @@ func (c *Client) Create(ctx context.Context, t store.Target, data []byte, mark s
 		Description: given(m.Description), KmsKeyId: given(m.KMSKeyID),
 	}
 	in.SecretString, in.SecretBinary = payload(data)
-	out, err := do(ctx, c, c.api.create, in, "CreateSecret", t.Key)
+	out, err := do(ctx, c, c.api.CreateSecret, in, "CreateSecret", t.Key)
 	switch {
 	case store.IsNotFound(err):
 		return c.restore(ctx, t, data, mark)
@@ -183,7 +183,7 @@ func (c *Client) restore(ctx context.Context, t store.Target, data []byte, mark 
 	case mark == "" || tagMap(d.Tags)[awsconfig.MarkKey] != mark:
 		return store.Written{}, store.NewError(store.Invalid, "%s: is scheduled for deletion, and another made it; restore it, delete it for good, or push to another key", what)
 	}
-	if _, err := do(ctx, c, c.api.restore, &secretsmanager.RestoreSecretInput{SecretId: d.ARN}, "RestoreSecret", t.Key); err != nil {
+	if _, err := do(ctx, c, c.api.RestoreSecret, &secretsmanager.RestoreSecretInput{SecretId: d.ARN}, "RestoreSecret", t.Key); err != nil {
 		return store.Written{}, awsconfig.Moved(err)
 	}
 	seen, err := c.Observe(ctx, t)
@@ -231,7 +231,7 @@ func (c *Client) put(ctx context.Context, key string, seen store.Observed, data 
 	}
 	in := &secretsmanager.PutSecretValueInput{SecretId: d.ARN, ClientRequestToken: token(), VersionStages: []string{staged}}
 	in.SecretString, in.SecretBinary = payload(data)
-	out, err := do(ctx, c, c.api.put, in, "PutSecretValue", key)
+	out, err := do(ctx, c, c.api.PutSecretValue, in, "PutSecretValue", key)
 	if err != nil {
 		return store.Written{}, err
 	}
@@ -245,7 +245,7 @@ func (c *Client) put(ctx context.Context, key string, seen store.Observed, data 
 	}
 	// A version without a label goes by itself. A label that stays is moved by the next write, so that a
 	// failure is none of this one.
-	_, _ = awsconfig.Call(ctx, c.config, c.api.stage, &secretsmanager.UpdateSecretVersionStageInput{
+	_, _ = awsconfig.Call(ctx, c.config, c.api.UpdateSecretVersionStage, &secretsmanager.UpdateSecretVersionStageInput{
 		SecretId: d.ARN, VersionStage: aws.String(staged), RemoveFromVersionId: out.VersionId,
 	})
 	return w, err
@@ -254,7 +254,7 @@ func (c *Client) put(ctx context.Context, key string, seen store.Observed, data 
 // promote makes a version the current one in place of the one that was.
 func (c *Client) promote(ctx context.Context, key string, was *secretsmanager.DescribeSecretOutput, id *string) error {
 	from := currentOf(was)
-	_, err := do(ctx, c, c.api.stage, &secretsmanager.UpdateSecretVersionStageInput{
+	_, err := do(ctx, c, c.api.UpdateSecretVersionStage, &secretsmanager.UpdateSecretVersionStageInput{
 		SecretId: was.ARN, VersionStage: aws.String(current), MoveToVersionId: id, RemoveFromVersionId: given(from),
 	}, "UpdateSecretVersionStage", key)
 	if store.ClassOf(err) != store.Invalid || err == nil {
@@ -277,14 +277,14 @@ func (c *Client) settle(ctx context.Context, t store.Target, seen store.Observed
 	id := aws.String(cmp.Or(seen.ID, c.config.ID(t.Key)))
 	if m.Description != "" || m.KMSKeyID != "" {
 		in := &secretsmanager.UpdateSecretInput{SecretId: id, Description: given(m.Description), KmsKeyId: given(m.KMSKeyID)}
-		if _, err := do(ctx, c, c.api.update, in, "UpdateSecret", t.Key); err != nil {
+		if _, err := do(ctx, c, c.api.UpdateSecret, in, "UpdateSecret", t.Key); err != nil {
 			return err
 		}
 	}
 	if len(m.Tags) == 0 {
 		return nil
 	}
-	_, err := do(ctx, c, c.api.tag, &secretsmanager.TagResourceInput{SecretId: id, Tags: tagList(m.Tags)}, "TagResource", t.Key)
+	_, err := do(ctx, c, c.api.TagResource, &secretsmanager.TagResourceInput{SecretId: id, Tags: tagList(m.Tags)}, "TagResource", t.Key)
 	return err
 }
 
@@ -314,7 +314,7 @@ func (c *Client) Delete(ctx context.Context, t store.Target, seen store.Observed
 	} else if c.deletion != nil && c.deletion.RecoveryWindowInDays > 0 {
 		in.RecoveryWindowInDays = aws.Int64(c.deletion.RecoveryWindowInDays)
 	}
-	if _, err := do(ctx, c, c.api.remove, in, "DeleteSecret", t.Key); err != nil && !store.IsNotFound(err) {
+	if _, err := do(ctx, c, c.api.DeleteSecret, in, "DeleteSecret", t.Key); err != nil && !store.IsNotFound(err) {
 		return err
 	}
 	return nil

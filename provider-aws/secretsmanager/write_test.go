@@ -169,11 +169,18 @@ func TestCreateScheduled(t *testing.T) {
 
 // between runs f right before the client puts a value, when it has looked at the secret already.
 func between(c *Client, f func()) {
-	put := c.api.put
-	c.api.put = func(ctx context.Context, in *secretsmanager.PutSecretValueInput, o ...func(*secretsmanager.Options)) (*secretsmanager.PutSecretValueOutput, error) {
-		f()
-		return put(ctx, in, o...)
-	}
+	c.api = putting{api: c.api, before: f}
+}
+
+// putting is an api that does something before it puts a value.
+type putting struct {
+	api
+	before func()
+}
+
+func (p putting) PutSecretValue(ctx context.Context, in *secretsmanager.PutSecretValueInput, o ...func(*secretsmanager.Options)) (*secretsmanager.PutSecretValueOutput, error) {
+	p.before()
+	return p.api.PutSecretValue(ctx, in, o...)
 }
 
 func TestUpdateLabels(t *testing.T) {

@@ -21,7 +21,7 @@ import (
 type Client struct {
 	store.NothingToRead
 
-	api    calls
+	api    api
 	config *awsconfig.Config
 	asks   v1alpha1.STSRequestParameters
 	role   bool
@@ -29,10 +29,10 @@ type Client struct {
 	spent atomic.Bool
 }
 
-// calls are the calls of AWS that are used, as functions: see awsconfig.API.
-type calls struct {
-	who  awsconfig.API[sts.GetCallerIdentityInput, sts.GetCallerIdentityOutput, sts.Options]
-	give awsconfig.API[sts.GetSessionTokenInput, sts.GetSessionTokenOutput, sts.Options]
+// An api has the calls of the SDK's client that are used.
+type api interface {
+	GetCallerIdentity(context.Context, *sts.GetCallerIdentityInput, ...func(*sts.Options)) (*sts.GetCallerIdentityOutput, error)
+	GetSessionToken(context.Context, *sts.GetSessionTokenInput, ...func(*sts.Options)) (*sts.GetSessionTokenOutput, error)
 }
 
 // An Object is a generator Kind of access keys.
@@ -70,12 +70,12 @@ func Connect[S Object](ctx context.Context, s S, creds store.Credentials) (store
 	if err != nil {
 		return nil, err
 	}
-	asked := c
+	caller := c
 	role := s.AWS().Role != ""
 	if role && asks.TokenCode != "" {
-		asked = c.AsCaller() // To validate the role would use the code up.
+		caller = c.AsCaller() // To validate the role would use the code up.
 	}
-	return &Client{config: c, asks: asks, role: role, api: calls{who: awsconfig.STS(asked).GetCallerIdentity, give: awsconfig.STS(c).GetSessionToken}}, nil
+	return &Client{config: c, asks: asks, role: role, api: caller.STS()}, nil
 }
 
 // Close releases connections.
@@ -83,7 +83,7 @@ func (c *Client) Close() error { return c.config.Close() }
 
 // Check asks AWS whose credentials these are, which needs no permission.
 func (c *Client) Check(ctx context.Context) error {
-	out, err := awsconfig.Call(ctx, c.config, c.api.who, &sts.GetCallerIdentityInput{})
+	out, err := awsconfig.Call(ctx, c.config, c.api.GetCallerIdentity, &sts.GetCallerIdentityInput{})
 	switch {
 	case err != nil:
 		return c.explain(err)
@@ -131,7 +131,7 @@ func (c *Client) key(ctx context.Context) (aws.Credentials, error) {
 	if c.asks.TokenCode != "" {
 		in.SerialNumber, in.TokenCode = aws.String(c.asks.SerialNumber), aws.String(c.asks.TokenCode)
 	}
-	out, err := awsconfig.Call(ctx, c.config, c.api.give, in)
+	out, err := awsconfig.Call(ctx, c.config, c.api.GetSessionToken, in)
 	if err != nil || out.Credentials == nil {
 		return aws.Credentials{}, err
 	}
