@@ -18,8 +18,9 @@ type Client struct {
 	store.NothingToRead
 
 	config   *awsconfig.Config
-	registry registry
-	get      awsconfig.Operation[request, answer, options]
+	registry authorizer
+	// actions are the permissions that the registry takes.
+	actions string
 }
 
 // An Object is a generator Kind of logins.
@@ -51,14 +52,7 @@ func Connect[S Object](ctx context.Context, s S, creds store.Credentials) (store
 	if err != nil {
 		return nil, err
 	}
-	if r.region == "" {
-		r.region = c.AWS.Region
-	}
-	url, err := c.URL(ctx, r.service, r.region)
-	if err != nil {
-		return nil, err
-	}
-	return &Client{config: c, registry: r, get: caller(c.AWS, r, url)}, nil
+	return &Client{config: c, registry: r.connect(c), actions: r.actions}, nil
 }
 
 // Close releases connections.
@@ -72,32 +66,27 @@ func (c *Client) Check(ctx context.Context) error {
 
 // Generate makes a login that works for twelve hours.
 func (c *Client) Generate(ctx context.Context) (store.Generated, error) {
-	out, err := awsconfig.Call(ctx, c.config, c.get, &request{})
+	login, err := c.registry.authorize(ctx)
 	if err != nil {
-		return store.Generated{}, awsconfig.ToAllow(c.config.Explain(err, "", codes), c.registry.actions)
-	}
-	login, err := out.login()
-	if err != nil {
-		return store.Generated{}, err
+		return store.Generated{}, awsconfig.ToAllow(c.config.Explain(err, "", codes), c.actions)
 	}
 	user, password, err := login.parts()
 	if err != nil {
 		return store.Generated{}, err
 	}
-	expires := login.expires()
-	return store.Generated{Expires: expires, Values: map[string][]byte{
+	return store.Generated{Expires: login.expires, Values: map[string][]byte{
 		"username":       []byte(user),
 		"password":       []byte(password),
-		"proxy_endpoint": []byte(login.endpoint(c.registry)),
-		"expires_at":     []byte(strconv.FormatInt(expires.Unix(), 10)),
+		"proxy_endpoint": []byte(login.endpoint),
+		"expires_at":     []byte(strconv.FormatInt(login.expires.Unix(), 10)),
 	}}, nil
 }
 
-// parts are the user and the password that a token is made of.
-func (d *authorization) parts() (user, password string, err error) {
-	token, err := base64.StdEncoding.DecodeString(d.AuthorizationToken)
+// parts are the user and the password of a login. One that lacks something proves nothing.
+func (a authorization) parts() (user, password string, err error) {
+	token, err := base64.StdEncoding.DecodeString(a.token)
 	user, password, ok := strings.Cut(string(token), ":")
-	if err != nil || !ok || user == "" || password == "" {
+	if err != nil || !ok || user == "" || password == "" || a.expires.Unix() <= 0 {
 		return "", "", store.NewError(store.Unavailable, "the answer of AWS lacks the login; check spec.endpoint")
 	}
 	return user, password, nil
