@@ -22,8 +22,9 @@ import (
 
 // The sources of the operator's own identity are those that a pod has, in the SDK's order: an access key in
 // the environment, a web identity (IAM roles for ServiceAccounts), a container endpoint (EKS Pod Identity), and
-// the instance. Profile files are left out: what reads them, with single sign-on and the like, makes the binary
-// larger by more than a megabyte, and a pod has none.
+// the instance. Profile files are left out: a pod has none, and a profile may name a program that is run for
+// credentials (credential_process). config.LoadDefaultConfig does not serve instead: where it is not to read profile
+// files, it fails when AWS_PROFILE is set, even beside an access key, and its errors show URLs with their passwords.
 //
 // https://docs.aws.amazon.com/sdkref/latest/guide/standardized-credentials.html
 
