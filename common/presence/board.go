@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
-	"github.com/direct-secrets/direct-secrets/common/controller/routing"
 )
 
 // A Board knows who runs. It is safe for concurrent use. The zero Board is that of an operator whose presence
@@ -175,7 +174,7 @@ func (b *Board) running(which func(*Member) bool) []Member {
 // knows returns the Kind that a reference names; false if this member does not serve it.
 func (m *Member) knows(ref *v1alpha1.StoreRef) (Kind, bool) {
 	for _, k := range m.Kinds {
-		if routing.Names(ref, schema.GroupKind{Group: k.Group, Kind: k.Kind}) {
+		if ref.Matches(schema.GroupKind{Group: k.Group, Kind: k.Kind}) {
 			return k, true
 		}
 	}

@@ -55,7 +55,7 @@ func NewPlan(es *v1alpha1.ExternalSecret) (Plan, error) {
 	if err != nil {
 		return Plan{}, errors.Wrap(err, "spec.refreshInterval")
 	}
-	p := Plan{Interval: interval, Target: TargetName(es), Texts: textsOf(es.Spec.Target.Template)}
+	p := Plan{Interval: interval, Target: es.TargetName(), Texts: textsOf(es.Spec.Target.Template)}
 	if msgs := validation.IsDNS1123Subdomain(p.Target); len(msgs) > 0 {
 		return Plan{}, errors.Errorf("spec.target.name: %q cannot be the name of a Secret: %s", p.Target, msgs[0])
 	}
@@ -84,14 +84,6 @@ func NewPlan(es *v1alpha1.ExternalSecret) (Plan, error) {
 		}
 	}
 	return p, nil
-}
-
-// TargetName returns the name of the Secret that an ExternalSecret writes.
-func TargetName(es *v1alpha1.ExternalSecret) string {
-	if es.Spec.Target.Name != "" {
-		return es.Spec.Target.Name
-	}
-	return es.Name
 }
 
 func (p *Plan) addMany(ref *v1alpha1.StoreRef, e v1alpha1.DataFromEntry) error {
@@ -192,22 +184,4 @@ func storeOfDataFrom(es *v1alpha1.ExternalSecret, e v1alpha1.DataFromEntry) *v1a
 		return e.SourceRef.StoreRef
 	}
 	return es.Spec.StoreRef
-}
-
-// LeadingStore returns the reference by which modules decide who claims the object: spec.storeRef,
-// else that of the first data entry, else that of the first dataFrom entry. It is nil if there is
-// none.
-func LeadingStore(es *v1alpha1.ExternalSecret) *v1alpha1.StoreRef {
-	switch {
-	case es.Spec.StoreRef != nil:
-		return es.Spec.StoreRef
-	case len(es.Spec.Data) > 0 && es.Spec.Data[0].SourceRef != nil:
-		return &es.Spec.Data[0].SourceRef.StoreRef
-	case len(es.Spec.Data) == 0 && len(es.Spec.DataFrom) > 0 && es.Spec.DataFrom[0].SourceRef != nil:
-		if s := es.Spec.DataFrom[0].SourceRef; s.StoreRef != nil {
-			return s.StoreRef
-		}
-		return es.Spec.DataFrom[0].SourceRef.GeneratorRef
-	}
-	return nil
 }

@@ -408,35 +408,3 @@ func set(t *testing.T, v reflect.Value, path []string, value string) {
 		t.Fatalf("no value for a %s", v.Kind())
 	}
 }
-
-func TestLeadingStore(t *testing.T) {
-	type spec = v1alpha1.ExternalSecretSpec
-	generator := &v1alpha1.StoreRef{Kind: "Password", Name: "pw"}
-	withStore := func(name string) v1alpha1.DataEntry {
-		return v1alpha1.DataEntry{SourceRef: &v1alpha1.DataSourceRef{StoreRef: *fakeStore(name)}}
-	}
-	fromStore := func(name string) v1alpha1.DataFromEntry {
-		return v1alpha1.DataFromEntry{SourceRef: &v1alpha1.SourceRef{StoreRef: fakeStore(name)}}
-	}
-	cases := map[string]struct {
-		reason string
-		spec   spec
-		want   *v1alpha1.StoreRef
-	}{
-		"Spec":           {"spec.storeRef leads, whatever the entries name.", spec{StoreRef: fakeStore("a"), Data: []v1alpha1.DataEntry{withStore("b")}, DataFrom: []v1alpha1.DataFromEntry{fromStore("c")}}, fakeStore("a")},
-		"Data":           {"Without one, the first data entry leads.", spec{Data: []v1alpha1.DataEntry{withStore("b"), withStore("x")}, DataFrom: []v1alpha1.DataFromEntry{fromStore("c")}}, fakeStore("b")},
-		"DataFrom":       {"Without data, the first dataFrom entry leads.", spec{DataFrom: []v1alpha1.DataFromEntry{fromStore("c"), fromStore("x")}}, fakeStore("c")},
-		"Generator":      {"A generator leads like a store.", spec{DataFrom: []v1alpha1.DataFromEntry{{SourceRef: &v1alpha1.SourceRef{GeneratorRef: generator}}}}, generator},
-		"FirstHasNone":   {"Only the first entry counts.", spec{Data: []v1alpha1.DataEntry{{}, withStore("x")}}, nil},
-		"FirstFromNone":  {"Only the first entry counts.", spec{DataFrom: []v1alpha1.DataFromEntry{{}, fromStore("x")}}, nil},
-		"DataBeforeFrom": {"A data entry without a store does not make dataFrom lead.", spec{Data: []v1alpha1.DataEntry{{}}, DataFrom: []v1alpha1.DataFromEntry{fromStore("c")}}, nil},
-		"Nothing":        {"An object that names no store is nobody's.", spec{}, nil},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, LeadingStore(&v1alpha1.ExternalSecret{Spec: tc.spec})); diff != "" {
-				t.Errorf("\n%s\nLeadingStore(): -want, +got:\n%s", tc.reason, diff)
-			}
-		})
-	}
-}

@@ -20,7 +20,7 @@ func unsupported(es *v1alpha1.ExternalSecret) error {
 	); err != nil {
 		return err
 	}
-	if err := checkTemplate(t.Template, TargetName(es)); err != nil {
+	if err := checkTemplate(t.Template, es.TargetName()); err != nil {
 		return errors.Errorf("%s.%s", templateField, err)
 	}
 	for i, e := range es.Spec.Data {

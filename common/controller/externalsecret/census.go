@@ -9,7 +9,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
-	"github.com/direct-secrets/direct-secrets/common/render"
 	"github.com/direct-secrets/direct-secrets/common/target"
 )
 
@@ -27,7 +26,7 @@ func (p *pass) Writes(name string, uid types.UID, secret string) bool {
 
 // writes reports whether an ExternalSecret writes a Secret.
 func writes(es *v1alpha1.ExternalSecret, secret string) bool {
-	return render.TargetName(es) == secret && es.Spec.Target.CreationPolicy != v1alpha1.CreateNone
+	return es.TargetName() == secret && es.Spec.Target.CreationPolicy != v1alpha1.CreateNone
 }
 
 // find reports whether the ExternalSecret of a name is as asked. The cache may be behind, so only a

@@ -414,7 +414,7 @@ func (p *pass) writePart(ctx context.Context, live *corev1.Secret, rec part.Reco
 
 // partLabels are those by which this module and the one that claims the object follow the part.
 func (p *pass) partLabels() []string {
-	return partstatus.Labels(p.opts.Module, p.opts.Board.Serving(render.LeadingStore(p.es), p.es.Namespace))
+	return partstatus.Labels(p.opts.Module, p.opts.Board.Serving(p.es.LeadingStore(), p.es.Namespace))
 }
 
 // fits reports whether the part has the labels and the owner that it shall have.

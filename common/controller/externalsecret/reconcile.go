@@ -162,7 +162,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (res 
 // leading store, and that store is of its class. A store that does not exist is of every class, so
 // that somebody says so.
 func (r *Reconciler) mine(ctx context.Context, es *v1alpha1.ExternalSecret) (bool, error) {
-	ref := render.LeadingStore(es)
+	ref := es.LeadingStore()
 	k, ok := r.routes.Serves(ref)
 	if !ok || (k.Cluster && r.opts.Namespaced) {
 		return ok, nil

@@ -12,7 +12,6 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/controller/fanout"
 	"github.com/direct-secrets/direct-secrets/common/controller/routing"
 	"github.com/direct-secrets/direct-secrets/common/part"
-	"github.com/direct-secrets/direct-secrets/common/render"
 	"github.com/direct-secrets/direct-secrets/common/store"
 )
 
@@ -30,7 +29,7 @@ func newRoutes(reader client.Reader, scheme *runtime.Scheme, kinds []store.Kind,
 
 // claims reports whether this module is the one that reconciles an object.
 func (r *routes) claims(es *v1alpha1.ExternalSecret) bool {
-	_, ok := r.Serves(render.LeadingStore(es))
+	_, ok := r.Serves(es.LeadingStore())
 	return ok
 }
 
@@ -115,7 +114,7 @@ func (r *routes) reduce(obj any) (any, error) {
 	}}
 	// What it writes, and which of two objects is the older, matters to those that share the Secret.
 	small.Spec.Target.Name, small.Spec.Target.CreationPolicy = es.Spec.Target.Name, es.Spec.Target.CreationPolicy
-	if ref := render.LeadingStore(es); ref != nil {
+	if ref := es.LeadingStore(); ref != nil {
 		small.Spec.StoreRef = ref.DeepCopy()
 	}
 	fanout.Reduce(es, small)

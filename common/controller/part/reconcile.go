@@ -23,7 +23,6 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/part"
 	"github.com/direct-secrets/direct-secrets/common/presence"
 	"github.com/direct-secrets/direct-secrets/common/queue"
-	"github.com/direct-secrets/direct-secrets/common/render"
 	"github.com/direct-secrets/direct-secrets/common/store"
 )
 
@@ -341,7 +340,7 @@ func (p *pass) targetUID() (types.UID, bool) {
 func (p *pass) labels() []string {
 	var reconcile []presence.Member
 	if es, ok := p.user.Object.(*v1alpha1.ExternalSecret); ok {
-		reconcile = p.opts.Board.Serving(render.LeadingStore(es), es.Namespace)
+		reconcile = p.opts.Board.Serving(es.LeadingStore(), es.Namespace)
 	}
 	return partstatus.Labels(p.opts.Module, reconcile)
 }

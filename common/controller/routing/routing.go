@@ -4,7 +4,6 @@ package routing
 
 import (
 	"context"
-	"strings"
 
 	kerrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -49,24 +48,11 @@ func New(reader client.Reader, scheme *runtime.Scheme, kinds []store.Kind) (*Rou
 // project's groups matches.
 func (r *Routes) Serves(ref *v1alpha1.StoreRef) (Route, bool) {
 	for _, k := range r.Kinds {
-		if Names(ref, k.GVK.GroupKind()) {
+		if ref.Matches(k.GVK.GroupKind()) {
 			return k, true
 		}
 	}
 	return Route{}, false
-}
-
-// Names reports whether a reference names a Kind.
-func Names(ref *v1alpha1.StoreRef, k schema.GroupKind) bool {
-	return ref != nil && ref.Kind == k.Kind && groupMatches(ref.APIVersion, k.Group)
-}
-
-func groupMatches(apiVersion, group string) bool {
-	if apiVersion == "" {
-		return group == v1alpha1.Group || strings.HasSuffix(group, "."+v1alpha1.Group)
-	}
-	want, _, _ := strings.Cut(apiVersion, "/")
-	return want == group
 }
 
 // Find reads the store that a reference of an object in namespace names; nil if it does not exist.

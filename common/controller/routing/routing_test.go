@@ -67,27 +67,6 @@ func TestServes(t *testing.T) {
 	}
 }
 
-func TestGroupMatches(t *testing.T) {
-	cases := map[string]struct {
-		reason            string
-		apiVersion, group string
-		want              bool
-	}{
-		"Unset":        {"Unset matches every group of the project.", "", "aws.direct-secrets.io", true},
-		"UnsetRoot":    {"Also the root group.", "", "direct-secrets.io", true},
-		"UnsetForeign": {"But no other.", "", "example.org", false},
-		"UnsetSimilar": {"Also none that looks similar.", "", "evildirect-secrets.io", false},
-		"Named":        {"A group that is named matches itself, whosever it is.", "example.org/v1", "example.org", true},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			if got := groupMatches(tc.apiVersion, tc.group); got != tc.want {
-				t.Errorf("\n%s\ngroupMatches(): %t, want %t", tc.reason, got, tc.want)
-			}
-		})
-	}
-}
-
 func TestFind(t *testing.T) {
 	type want struct {
 		Key   types.NamespacedName

@@ -9,8 +9,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
-	"github.com/direct-secrets/direct-secrets/common/controller/routing"
-	"github.com/direct-secrets/direct-secrets/common/render"
 )
 
 // A kind is a Kind of objects that refer to stores.
@@ -44,7 +42,7 @@ func externalSecrets() kind {
 		empty: func() client.Object { return &v1alpha1.ExternalSecret{} },
 		list:  func() client.ObjectList { return &v1alpha1.ExternalSecretList{} },
 		leading: func(o client.Object) *v1alpha1.StoreRef {
-			return render.LeadingStore(o.(*v1alpha1.ExternalSecret))
+			return o.(*v1alpha1.ExternalSecret).LeadingStore()
 		},
 		look: func(o client.Object) standing {
 			es := o.(*v1alpha1.ExternalSecret)
@@ -83,7 +81,7 @@ func pushSecrets() kind {
 			}
 			for _, of := range ps.Status.Stores {
 				gv, err := schema.ParseGroupVersion(of.APIVersion)
-				if err != nil || !routing.Names(leading(ps), gv.WithKind(of.Kind).GroupKind()) {
+				if err != nil || !leading(ps).Matches(gv.WithKind(of.Kind).GroupKind()) {
 					continue // Other modules see to theirs.
 				}
 				s.inStep = s.inStep && of.ObservedRefreshRequest == ps.Annotations[v1alpha1.RefreshRequestAnnotation]
