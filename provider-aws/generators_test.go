@@ -28,19 +28,19 @@ func TestGeneratorExamples(t *testing.T) {
 // TestGeneratorTemplates renders the templates of the examples with what the generators make.
 func TestGeneratorTemplates(t *testing.T) {
 	srv := awstest.Start(t)
-	connected := func(c store.Client, err error) store.Generated {
+	made := func(g store.Generator, err error) store.Generated {
 		t.Helper()
 		if err != nil {
 			t.Fatal(err)
 		}
-		made, err := c.(store.Generator).Generate(t.Context())
+		out, err := g.Generate(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
-		return made
+		return out
 	}
 
-	login := connected(awstest.Connect(t, &v1alpha1.ECRAuthorizationToken{}, ecrtoken.Connect[*v1alpha1.ECRAuthorizationToken], srv.URL()))
+	login := made(awstest.Connect(t, &v1alpha1.ECRAuthorizationToken{}, ecrtoken.Connect[*v1alpha1.ECRAuthorizationToken], srv.URL()))
 	pull := rendered(t, examples.ECRAuthorizationToken, login)
 	var got, want any
 	if err := json.Unmarshal(pull[".dockerconfigjson"], &got); err != nil {
@@ -54,7 +54,7 @@ func TestGeneratorTemplates(t *testing.T) {
 		t.Errorf("A pull secret is what kubelets read: -want, +got:\n%s", diff)
 	}
 
-	key := connected(awstest.Connect(t, &v1alpha1.STSSessionToken{}, ststoken.Connect[*v1alpha1.STSSessionToken], srv.URL()))
+	key := made(awstest.Connect(t, &v1alpha1.STSSessionToken{}, ststoken.Connect[*v1alpha1.STSSessionToken], srv.URL()))
 	wantKey := map[string][]byte{
 		"AWS_ACCESS_KEY_ID": key.Values["access_key_id"], "AWS_SECRET_ACCESS_KEY": key.Values["secret_access_key"], "AWS_SESSION_TOKEN": key.Values["session_token"],
 	}

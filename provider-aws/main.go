@@ -22,9 +22,9 @@ func provider(opts ...operator.Option) *operator.Operator {
 		operator.WithStore(store.ClusterKindOf(store.ConnectorFunc[*v1alpha1.ClusterAWSSecretsManager](secretsmanager.Connect[*v1alpha1.ClusterAWSSecretsManager]))),
 		operator.WithStore(store.KindOf(store.ConnectorFunc[*v1alpha1.AWSParameterStore](parameterstore.Connect[*v1alpha1.AWSParameterStore]))),
 		operator.WithStore(store.ClusterKindOf(store.ConnectorFunc[*v1alpha1.ClusterAWSParameterStore](parameterstore.Connect[*v1alpha1.ClusterAWSParameterStore]))),
-		operator.WithStore(store.GeneratorKindOf(store.ConnectorFunc[*v1alpha1.ECRAuthorizationToken](ecrtoken.Connect[*v1alpha1.ECRAuthorizationToken]))),
-		operator.WithStore(store.ClusterGeneratorKindOf(store.ConnectorFunc[*v1alpha1.ClusterECRAuthorizationToken](ecrtoken.Connect[*v1alpha1.ClusterECRAuthorizationToken]))),
-		operator.WithStore(store.GeneratorKindOf(store.ConnectorFunc[*v1alpha1.STSSessionToken](ststoken.Connect[*v1alpha1.STSSessionToken]))),
-		operator.WithStore(store.ClusterGeneratorKindOf(store.ConnectorFunc[*v1alpha1.ClusterSTSSessionToken](ststoken.Connect[*v1alpha1.ClusterSTSSessionToken]))),
+		operator.WithStore(store.GeneratorKindOf(ecrtoken.Connect[*v1alpha1.ECRAuthorizationToken])),
+		operator.WithStore(store.ClusterGeneratorKindOf(ecrtoken.Connect[*v1alpha1.ClusterECRAuthorizationToken])),
+		operator.WithStore(store.GeneratorKindOf(ststoken.Connect[*v1alpha1.STSSessionToken])),
+		operator.WithStore(store.ClusterGeneratorKindOf(ststoken.Connect[*v1alpha1.ClusterSTSSessionToken])),
 	)...)
 }

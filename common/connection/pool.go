@@ -1,4 +1,4 @@
-// Package connection keeps one long-lived client for each store and identity. A client is built
+// Package connection keeps one long-lived client for each store or generator and identity. A client is built
 // once under concurrent demand, replaced when the store's spec or a credential changes, and closed
 // when its last read has ended.
 package connection
@@ -17,7 +17,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/watch"
 )
 
-// A Pool hands out the Loader of a store.
+// A Pool hands out the Loader of a store, and the Connection of a generator.
 type Pool struct {
 	client  client.Client
 	watches *watch.Watches
@@ -37,10 +37,13 @@ const unused = 30 * time.Minute
 type connection struct {
 	generation int64
 	asked      time.Time
-	loader     *fetch.Loader
+	// shared is a *fetch.Loader, or a *fetch.Connection[store.Generator] for a generator Kind.
+	shared retirer
 	// read holds the Secrets and ConfigMaps that it has looked up.
 	read map[watch.ObjectRef]bool
 }
+
+type retirer interface{ Retire() }
 
 // NewPool returns an empty pool. changed is called when a credential of a store has changed, after
 // its connection was dropped.
@@ -52,13 +55,27 @@ func NewPool(c client.Client, w *watch.Watches, r credentials.Rules, o fetch.Opt
 // Loader returns the Loader of a store at its present generation. beside is the namespace in which its
 // credentials are looked up, if that is the one of the object that refers to it; empty otherwise.
 func (p *Pool) Loader(k store.Kind, s store.Object, beside string) *fetch.Loader {
+	return sharedOf(p, k, s, beside, func(s store.Object, creds store.Credentials) *fetch.Loader {
+		return fetch.NewLoader(k.GoName(), func(ctx context.Context) (store.Client, error) { return k.Connect(ctx, s, creds) }, p.opts)
+	})
+}
+
+// Generator returns the Connection of a generator, as Loader does the Loader of a store.
+func (p *Pool) Generator(k store.Kind, s store.Object, beside string) *fetch.Connection[store.Generator] {
+	return sharedOf(p, k, s, beside, func(s store.Object, creds store.Credentials) *fetch.Connection[store.Generator] {
+		return fetch.NewConnection(func(ctx context.Context) (store.Generator, error) { return k.ConnectGenerator(ctx, s, creds) })
+	})
+}
+
+// sharedOf returns what the pool has for an object, made from a copy of the object if there is none yet.
+func sharedOf[R retirer](p *Pool, k store.Kind, s store.Object, beside string, newShared func(store.Object, store.Credentials) R) R {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := time.Now()
 	c := p.open[s.GetUID()][beside]
 	if c != nil && c.generation == s.GetGeneration() {
 		c.asked = now
-		return c.loader
+		return c.shared.(R) // The Kind of a UID does not change.
 	}
 	for ns, o := range p.open[s.GetUID()] {
 		if o.generation != s.GetGeneration() || now.Sub(o.asked) > unused {
@@ -70,14 +87,13 @@ func (p *Pool) Loader(k store.Kind, s store.Object, beside string) *fetch.Loader
 		panic("a deep copy of a store is not a store")
 	}
 	c = &connection{generation: s.GetGeneration(), asked: now, read: map[watch.ObjectRef]bool{}}
-	c.loader = fetch.NewLoader(k.GoName(), func(ctx context.Context) (store.Client, error) {
-		return k.Connect(ctx, s, p.credentials(k, s, beside, c))
-	}, p.opts)
+	shared := newShared(s, p.credentials(k, s, beside, c))
+	c.shared = shared
 	if p.open[s.GetUID()] == nil {
 		p.open[s.GetUID()] = map[string]*connection{}
 	}
 	p.open[s.GetUID()][beside] = c
-	return c.loader
+	return shared
 }
 
 // WatchQueue tells the pool how many objects are due or being worked on, and by how many workers.
@@ -94,7 +110,7 @@ func (p *Pool) Drop(uid types.UID) {
 
 func (p *Pool) closeLocked(uid types.UID, beside string) {
 	c := p.open[uid][beside]
-	c.loader.Retire()
+	c.shared.Retire()
 	p.watches.Remove(c)
 	if delete(p.open[uid], beside); len(p.open[uid]) == 0 {
 		delete(p.open, uid)

@@ -490,3 +490,41 @@ func TestCredentialChangesWhileConnecting(t *testing.T) {
 		t.Error("the Loader is still the old one")
 	}
 }
+
+// TestGenerator shares the client of a generator as that of a store is shared, and closes it after its last use.
+func TestGenerator(t *testing.T) {
+	e := newEnv(t)
+	kind := e.server.GeneratorKinds()[0]
+	at := func(generation int64) *fetch.Connection[store.Generator] {
+		return e.pool.Generator(kind, &fakev1.FakeGenerator{
+			ObjectMeta: metav1.ObjectMeta{Namespace: e.ns, Name: "gen", UID: types.UID(e.ns), Generation: generation},
+			Spec:       fakev1.FakeGeneratorSpec{Backend: "main"},
+		}, "")
+	}
+	t.Cleanup(func() { e.pool.Drop(types.UID(e.ns)) })
+	ctx, done := context.WithCancel(e.ctx)
+	old := at(1)
+	use := func() {
+		t.Helper()
+		g, err := old.Client(ctx)
+		if err == nil {
+			_, err = store.Generate(ctx, kind.GoName(), g)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	use()
+	use()
+	if at(1) != old {
+		t.Error("the same generator has another Connection")
+	}
+	if at(2) == old {
+		t.Error("a generator with another spec has the old Connection")
+	}
+	use()
+	e.wantCalls(1, fake.CallConnect) // A client that is in use is not closed.
+	e.wantCalls(3, fake.CallGenerate)
+	done()
+	e.wantCalls(1, fake.CallClose)
+}

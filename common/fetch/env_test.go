@@ -18,7 +18,7 @@ import (
 var errBoom = errors.New("boom")
 
 // connectTo returns a Connect to a backend.
-func connectTo(b *fake.Backend) Connect {
+func connectTo(b *fake.Backend) Connect[store.Client] {
 	return func(ctx context.Context) (store.Client, error) { return b.Connect(ctx, "") }
 }
 
@@ -142,7 +142,7 @@ func (s *stuck) Close() error {
 }
 
 // connected returns a Loader that has its client already.
-func connected(t *testing.T, c Connect, o Options) *Loader {
+func connected(t *testing.T, c Connect[store.Client], o Options) *Loader {
 	t.Helper()
 	l := NewLoader("Test", c, o)
 	ctx, cancel := context.WithCancel(t.Context())

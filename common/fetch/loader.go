@@ -1,9 +1,7 @@
 package fetch
 
 import (
-	"context"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -76,20 +74,14 @@ func (b *Busy) is(now time.Time) bool {
 	return queued != nil && (*queued)() > 0
 }
 
-// A Connect makes the client of a Loader. It is called when the first secret is asked for.
-type Connect func(ctx context.Context) (store.Client, error)
-
 // A Loader reads the secrets of one store with one identity.
 type Loader struct {
-	kind    string
-	connect Connect
-	opts    Options
+	// Connection is locked for the fields below, too.
+	*Connection[store.Client]
+	kind string
+	opts Options
 
-	mu      sync.Mutex
-	client  store.Client
 	dialing bool
-	// lent counts those who use the client by themselves.
-	lent    int
 	entries map[store.Read]*entry
 	// answers are those that a reconcile has yet to take.
 	answers map[store.Read]*answer
@@ -100,7 +92,6 @@ type Loader struct {
 	held                     int
 	timer                    *time.Timer
 	limit                    limiter
-	retired                  bool
 }
 
 // entry is one read that somebody waits for.
@@ -123,7 +114,7 @@ type answer struct {
 
 // NewLoader returns a Loader that reads through the client that connect makes. kind is the store's
 // Kind, for metrics.
-func NewLoader(kind string, connect Connect, o Options) *Loader {
+func NewLoader(kind string, connect Connect[store.Client], o Options) *Loader {
 	if o.CallTimeout == 0 {
 		o.CallTimeout = 30 * time.Second
 	}
@@ -136,12 +127,15 @@ func NewLoader(kind string, connect Connect, o Options) *Loader {
 	if o.MaxHeld == 0 {
 		o.MaxHeld = 512
 	}
-	return &Loader{
-		kind: kind, connect: connect, opts: o,
+	l := &Loader{
+		Connection: NewConnection(connect),
+		kind:       kind, opts: o,
 		entries: map[store.Read]*entry{},
 		answers: map[store.Read]*answer{},
 		limit:   limiter{bucket: rate.NewLimiter(rate.Inf, 1)},
 	}
+	l.busy = func() bool { return l.calls+l.searching+len(l.entries) > 0 }
+	return l
 }
 
 // Urgency ranks a request, and says whether it may join a read that is already under way.
@@ -244,72 +238,4 @@ func (e *entry) before(o *entry) bool {
 		return e.urgent
 	}
 	return e.since.Before(o.since)
-}
-
-// Client returns the connected client, connecting first if need be. It returns when ctx ends even
-// if the provider's code does not. The client is not closed before ctx ends.
-func (l *Loader) Client(ctx context.Context) (c store.Client, err error) {
-	l.mu.Lock()
-	if c = l.client; c != nil {
-		l.lendLocked(ctx)
-	}
-	l.mu.Unlock()
-	if c != nil {
-		return c, nil
-	}
-	made := make(chan store.Client, 1)
-	err = within(ctx, func() error {
-		c, err := l.open(ctx)
-		made <- c
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	return <-made, nil
-}
-
-func (l *Loader) open(ctx context.Context) (store.Client, error) {
-	c, err := l.connect(ctx)
-	if err != nil {
-		return nil, err
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.lendLocked(ctx)
-	if l.client != nil {
-		// Somebody else was faster.
-		go func() { _ = store.Close(c) }()
-		return l.client, nil
-	}
-	l.client = c
-	return c, nil
-}
-
-func (l *Loader) lendLocked(ctx context.Context) {
-	l.lent++
-	context.AfterFunc(ctx, func() {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		l.lent--
-		l.closeIfIdleLocked()
-	})
-}
-
-// Retire lets requests under way finish, and closes the client after the last. New requests still
-// work; whoever holds a Loader that was retired should get a new one.
-func (l *Loader) Retire() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.retired = true
-	l.closeIfIdleLocked()
-}
-
-func (l *Loader) closeIfIdleLocked() {
-	if !l.retired || l.calls+l.searching+l.lent+len(l.entries) > 0 || l.client == nil {
-		return
-	}
-	c := l.client
-	l.client = nil
-	go func() { _ = store.Close(c) }()
 }

@@ -131,6 +131,17 @@ func TestPushGenerateFails(t *testing.T) {
 	}
 }
 
+// TestPushToGenerator refuses a generator that is named as a store.
+func TestPushToGenerator(t *testing.T) {
+	g := newGenEnv(t)
+	g.create(g.generatedPush("db", func(ps *v1alpha1.PushSecret) {
+		ps.Spec.StoreRefs = []v1alpha1.PushStoreRef{{Kind: "FakeGenerator", Name: "gen"}}
+	}))
+	if m := g.wantPushed("db", v1alpha1.ReasonSecretSyncedError); !strings.HasPrefix(m, `Invalid: FakeGenerator "gen": it is a generator`) {
+		t.Errorf("Ready says %q", m)
+	}
+}
+
 func sorted(names ...string) []string { return slices.Sorted(slices.Values(names)) }
 
 // TestStaleCaches has an operator one of whose caches is behind, beside one that is up to date and has

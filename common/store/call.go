@@ -35,33 +35,43 @@ func init() {
 	metrics.Registry.MustRegister(calls, callSeconds, batchSize)
 }
 
-// Capability names, as they show in the status of a store.
+// Capability names, as they show in the status of a store or generator.
 const (
-	CapabilityRead  = "Read"
-	CapabilityBatch = "BatchRead"
-	CapabilityFind  = "Find"
-	CapabilityCheck = "Check"
+	CapabilityRead     = "Read"
+	CapabilityBatch    = "BatchRead"
+	CapabilityFind     = "Find"
+	CapabilityGenerate = "Generate"
+	CapabilityRenew    = "Renew"
+	CapabilityCleanup  = "Cleanup"
+	CapabilityCheck    = "Check"
+	CapabilityWrite    = "Write"
 )
 
-// Capabilities returns what the client can do, by the interfaces that it implements.
-func Capabilities(c Client) []string {
-	if g, ok := c.(Generator); ok {
-		return generatorCapabilities(g)
-	}
-	caps := []string{CapabilityRead}
-	if _, ok := c.(Batcher); ok {
-		caps = append(caps, CapabilityBatch)
-	}
-	if _, ok := c.(Finder); ok {
-		caps = append(caps, CapabilityFind)
-	}
-	if _, ok := c.(Checker); ok {
-		caps = append(caps, CapabilityCheck)
-	}
-	if _, ok := c.(Writer); ok {
-		caps = append(caps, CapabilityWrite)
+// Capabilities returns what a Client or Generator can do, by the interfaces that it implements.
+func Capabilities(c any) (caps []string) {
+	for _, of := range []struct {
+		name string
+		has  bool
+	}{
+		{CapabilityRead, is[Client](c)},
+		{CapabilityBatch, is[Batcher](c)},
+		{CapabilityFind, is[Finder](c)},
+		{CapabilityGenerate, is[Generator](c)},
+		{CapabilityRenew, is[Renewer](c)},
+		{CapabilityCleanup, is[Cleaner](c)},
+		{CapabilityCheck, is[Checker](c)},
+		{CapabilityWrite, is[Writer](c)},
+	} {
+		if of.has {
+			caps = append(caps, of.name)
+		}
 	}
 	return caps
+}
+
+func is[I any](c any) bool {
+	_, ok := c.(I)
+	return ok
 }
 
 // BatchSize returns how many secrets one call to GetBatch reads; 1 for a client that cannot batch.
@@ -138,8 +148,8 @@ func Find(ctx context.Context, kind string, c Client, q Query) iter.Seq2[Value, 
 	}
 }
 
-// Check asks the client whether it works; one that cannot tell is taken to.
-func Check(ctx context.Context, kind string, c Client) error {
+// Check asks a Client or Generator whether it works; one that cannot tell is taken to.
+func Check(ctx context.Context, kind string, c any) error {
 	ch, ok := c.(Checker)
 	if !ok {
 		return nil
@@ -155,8 +165,8 @@ func Check(ctx context.Context, kind string, c Client) error {
 	return err
 }
 
-// Close releases what the client holds, if it holds anything.
-func Close(c Client) error {
+// Close releases what a Client or Generator holds, if it holds anything.
+func Close(c any) error {
 	cl, ok := c.(io.Closer)
 	if !ok {
 		return nil

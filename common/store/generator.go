@@ -2,10 +2,7 @@ package store
 
 import (
 	"context"
-	stderrors "errors"
 	"time"
-
-	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 )
@@ -24,11 +21,13 @@ type ClusterGeneratorObject interface {
 	ClusterObject
 }
 
-// A Generator is a Client that makes values instead of reading them. It keeps nothing of them: values
-// and State are kept for it, once for each object that uses it.
-type Generator interface {
-	Client
+// A GeneratorConnector makes the Generator of an object of one generator Kind. It has the duties of
+// Connector.Connect.
+type GeneratorConnector[S GeneratorObject] func(ctx context.Context, s S, creds Credentials) (Generator, error)
 
+// A Generator makes values, and must be safe for concurrent use. It keeps nothing of the values: they and
+// State are kept for it, once for each object that uses it.
+type Generator interface {
 	// Generate makes new values. Each call makes others, where the service can; it is called when there are
 	// none yet, and when those in place are to be replaced.
 	Generate(ctx context.Context) (Generated, error)
@@ -70,44 +69,6 @@ var ErrNotRenewable error = NewError(Invalid, "the values cannot be renewed")
 
 // MaxState is the size in bytes that Generated.State may have.
 const MaxState = 4 << 10
-
-// NothingToRead is embedded by the clients of generator Kinds, of which nothing can be read.
-type NothingToRead struct{}
-
-// Get implements Client.
-func (NothingToRead) Get(context.Context, Ref) (Value, error) {
-	return Value{}, NewError(Invalid, "it is a generator, and has nothing to read; name it in dataFrom[].sourceRef.generatorRef")
-}
-
-// The capabilities of a Generator.
-const (
-	CapabilityGenerate = "Generate"
-	CapabilityRenew    = "Renew"
-	CapabilityCleanup  = "Cleanup"
-)
-
-func generatorCapabilities(g Generator) []string {
-	caps := []string{CapabilityGenerate}
-	if _, ok := g.(Renewer); ok {
-		caps = append(caps, CapabilityRenew)
-	}
-	if _, ok := g.(Cleaner); ok {
-		caps = append(caps, CapabilityCleanup)
-	}
-	if _, ok := g.(Checker); ok {
-		caps = append(caps, CapabilityCheck)
-	}
-	return caps
-}
-
-// AsGenerator returns the Generator that a client is, or errors.ErrUnsupported.
-func AsGenerator(c Client) (Generator, error) {
-	g, ok := c.(Generator)
-	if !ok {
-		return nil, errors.Wrap(stderrors.ErrUnsupported, "generate")
-	}
-	return g, nil
-}
 
 // Generate makes new values. kind is a label of the metrics.
 func Generate(ctx context.Context, kind string, g Generator) (Generated, error) {

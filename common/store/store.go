@@ -1,7 +1,8 @@
 // Package store is the contract between the reconcile loops of direct-secrets and the code of a
-// provider. A provider implements Connector and Client, and whichever of the optional interfaces
-// (Batcher, Finder, Checker, io.Closer) its service offers; the functions of this package find
-// them by type assertion. Nothing here writes to Kubernetes.
+// provider. For a store a provider implements Connector and Client, and whichever of the optional
+// interfaces (Batcher, Finder, Writer, Checker, io.Closer) its service offers; for a generator
+// GeneratorConnector and Generator (Renewer, Cleaner, Checker, io.Closer). The functions of this package
+// find them by type assertion. Nothing here writes to Kubernetes.
 package store
 
 import (
@@ -100,10 +101,8 @@ type Finder interface {
 	Find(ctx context.Context, q Query) iter.Seq2[Value, error]
 }
 
-// A Checker is a Client that can tell whether it works.
+// A Checker is a Client or Generator that can tell whether it works.
 type Checker interface {
-	Client
-
 	// Check calls the provider in the cheapest way that proves address and credentials. Denied
 	// means that the login failed, not that a permission for single secrets is missing; Warnings
 	// that all is well but for what they say.

@@ -85,9 +85,6 @@ type Written struct {
 	Lost []byte
 }
 
-// CapabilityWrite is the capability of a Writer.
-const CapabilityWrite = "Write"
-
 // AsWriter returns the Writer that a client is, or errors.ErrUnsupported.
 func AsWriter(c Client) (Writer, error) {
 	w, ok := c.(Writer)

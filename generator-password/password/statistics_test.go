@@ -61,7 +61,7 @@ func TestUniform(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s := g.(*Client).settings
+			s := g.(*Generator).settings
 			classes := map[string]class{"letters": s.letters, "digits": s.digits, "symbols": s.symbols}
 			chars, places := map[string][]int{}, map[string][]int{}
 			for name, c := range classes {
@@ -102,7 +102,7 @@ func TestEquallyLikely(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			g, times := &Client{settings: s, random: random}, map[string]int{}
+			g, times := &Generator{settings: s, random: random}, map[string]int{}
 			for range characters / 2 {
 				times[generate(t, g)["password"]]++
 			}
@@ -125,7 +125,7 @@ func TestNoneTwice(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if bits := g.(*Client).settings.possible().BitLen() - 1; bits != 66 {
+	if bits := g.(*Generator).settings.possible().BitLen() - 1; bits != 66 {
 		t.Errorf("%d bits, want 66", bits)
 	}
 	all := map[string]bool{}

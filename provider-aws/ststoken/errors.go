@@ -30,12 +30,12 @@ func says(err error, words string) bool {
 	return errors.As(err, &api) && awsconfig.IsAccessDenied(api.ErrorCode()) && strings.Contains(api.ErrorMessage(), words)
 }
 
-func (c *Client) explain(err error) error {
+func (g *Generator) explain(err error) error {
 	switch {
 	case isBadCode(err):
 		return store.NewError(store.Denied, badCode)
 	case says(err, "Cannot call GetSessionToken with session credentials"):
 		return store.NewError(store.Denied, needsRole)
 	}
-	return c.config.Explain(err, "", codes)
+	return g.config.Explain(err, "", codes)
 }

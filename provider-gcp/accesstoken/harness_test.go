@@ -54,13 +54,13 @@ func (g *generator) Ambient() error {
 	return store.NewError(store.Invalid, "is not set")
 }
 
-func (g *generator) connect(t testing.TB) (*Client, error) {
+func (g *generator) connect(t testing.TB) (*Generator, error) {
 	t.Helper()
 	c, err := g.Connect(t.Context(), &g.GCPAccessToken, g)
 	if err != nil {
 		return nil, err
 	}
-	client, ok := c.(*Client)
+	client, ok := c.(*Generator)
 	if !ok {
 		t.Fatalf("the client is a %T", c)
 	}
@@ -69,7 +69,7 @@ func (g *generator) connect(t testing.TB) (*Client, error) {
 }
 
 // client connects a generator that logs in with a good key, but for what is changed.
-func client(t testing.TB, srv *emulator.Server, change ...func(*generator)) *Client {
+func client(t testing.TB, srv *emulator.Server, change ...func(*generator)) *Generator {
 	t.Helper()
 	g := newGenerator(srv)
 	for _, f := range change {

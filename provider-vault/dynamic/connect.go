@@ -23,22 +23,22 @@ const defaultDelay = 5 * time.Minute
 // Kinds returns the generator Kinds that this package serves.
 func Kinds() []store.Kind {
 	return []store.Kind{
-		store.GeneratorKindOf(store.ConnectorFunc[*v1alpha1.VaultDynamicSecret](Connect)),
-		store.ClusterGeneratorKindOf(store.ConnectorFunc[*v1alpha1.ClusterVaultDynamicSecret](ConnectCluster)),
+		store.GeneratorKindOf(Connect),
+		store.ClusterGeneratorKindOf(ConnectCluster),
 	}
 }
 
-// Connect makes the client of a generator. Vault is not called.
-func Connect(ctx context.Context, g *v1alpha1.VaultDynamicSecret, creds store.Credentials) (store.Client, error) {
-	return newClient(ctx, &g.Spec, creds)
+// Connect returns the Generator of an object. Vault is not called.
+func Connect(ctx context.Context, g *v1alpha1.VaultDynamicSecret, creds store.Credentials) (store.Generator, error) {
+	return newGenerator(ctx, &g.Spec, creds)
 }
 
-// ConnectCluster makes the client of a cluster generator. Vault is not called.
-func ConnectCluster(ctx context.Context, g *v1alpha1.ClusterVaultDynamicSecret, creds store.Credentials) (store.Client, error) {
-	return newClient(ctx, &g.Spec.VaultDynamicSecretSpec, creds)
+// ConnectCluster returns the Generator of an object. Vault is not called.
+func ConnectCluster(ctx context.Context, g *v1alpha1.ClusterVaultDynamicSecret, creds store.Credentials) (store.Generator, error) {
+	return newGenerator(ctx, &g.Spec.VaultDynamicSecretSpec, creds)
 }
 
-func newClient(ctx context.Context, spec *v1alpha1.VaultDynamicSecretSpec, creds store.Credentials) (store.Client, error) {
+func newGenerator(ctx context.Context, spec *v1alpha1.VaultDynamicSecretSpec, creds store.Credentials) (store.Generator, error) {
 	request, err := requestOf(spec)
 	if err != nil {
 		return nil, err
@@ -55,13 +55,11 @@ func newClient(ctx context.Context, spec *v1alpha1.VaultDynamicSecretSpec, creds
 	if err != nil {
 		return nil, err
 	}
-	return &Client{request: request, part: part, delay: delay, vault: vault}, nil
+	return &Generator{request: request, part: part, delay: delay, vault: vault}, nil
 }
 
-// A Client makes credentials, and renews and revokes them. It logs in when it is first used.
-type Client struct {
-	store.NothingToRead
-
+// A Generator makes credentials, and renews and revokes them. It logs in when it is first used.
+type Generator struct {
 	request request
 	part    v1alpha1.ResultType
 	delay   time.Duration
@@ -69,20 +67,20 @@ type Client struct {
 }
 
 var (
-	_ store.Renewer = &Client{}
-	_ store.Cleaner = &Client{}
-	_ store.Checker = &Client{}
+	_ store.Renewer = &Generator{}
+	_ store.Cleaner = &Generator{}
+	_ store.Checker = &Generator{}
 )
 
 // Check proves address and login.
-func (c *Client) Check(ctx context.Context) error { return c.vault.Check(ctx) }
+func (g *Generator) Check(ctx context.Context) error { return g.vault.Check(ctx) }
 
 // Linger implements store.Cleaner.
-func (c *Client) Linger() time.Duration { return c.delay }
+func (g *Generator) Linger() time.Duration { return g.delay }
 
 // Close releases connections. It ends the session only if nothing was made with it: at Vault a lease dies
 // with the token that made it, and what was made is still in use.
-func (c *Client) Close() error {
-	c.vault.Close()
+func (g *Generator) Close() error {
+	g.vault.Close()
 	return nil
 }

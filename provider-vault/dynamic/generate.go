@@ -17,37 +17,37 @@ const discardTimeout = 15 * time.Second
 
 // Generate makes credentials. They end with their lease, or with the token by which they were made, whichever
 // comes first.
-func (c *Client) Generate(ctx context.Context) (store.Generated, error) {
+func (g *Generator) Generate(ctx context.Context) (store.Generated, error) {
 	var by *session.Session
 	var at time.Time
-	a, err := c.vault.Make(ctx, func(s *session.Session) (session.Answer, error) {
+	a, err := g.vault.Make(ctx, func(s *session.Session) (session.Answer, error) {
 		if n := s.Uses(); n > 0 {
 			return session.Answer{}, store.NewError(store.Invalid, "spec.auth: the token can be used %d times only, and Vault revokes with it what it made; allow it any number (token_num_uses: 0)", n)
 		}
 		by, at = s, time.Now()
-		return c.request.send(ctx, s)
+		return g.request.send(ctx, s)
 	})
 	if err != nil {
-		return store.Generated{}, c.request.explain(err)
+		return store.Generated{}, g.request.explain(err)
 	}
 	made, ends := stateOf(a, by, at)
-	values, err := valuesOf(a, c.part)
+	values, err := valuesOf(a, g.part)
 	if err != nil {
-		c.discard(ctx, made)
+		g.discard(ctx, made)
 		return store.Generated{}, err
 	}
 	return store.Generated{Values: values, State: made.String(), Expires: ends}, nil
 }
 
 // discard revokes what nobody will use. Where that fails it lives until its lease ends.
-func (c *Client) discard(ctx context.Context, s state) {
+func (g *Generator) discard(ctx context.Context, s state) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), discardTimeout)
 	defer cancel()
-	_ = c.revoke(ctx, s)
+	_ = g.revoke(ctx, s)
 }
 
 // Renew prolongs a lease, or the life of a token that was made, and of the token with which it dies.
-func (c *Client) Renew(ctx context.Context, text string) (store.Generated, error) {
+func (g *Generator) Renew(ctx context.Context, text string) (store.Generated, error) {
 	s, err := parse(text)
 	if err != nil {
 		return store.Generated{}, err
@@ -56,10 +56,10 @@ func (c *Client) Renew(ctx context.Context, text string) (store.Generated, error
 		return store.Generated{}, store.ErrNotRenewable
 	}
 	at := time.Now()
-	by, ends, err := c.prolong(ctx, s)
+	by, ends, err := g.prolong(ctx, s)
 	if err == nil && s.Bound {
 		var until time.Time
-		until, err = c.prolongCreator(ctx, s, by, ends)
+		until, err = g.prolongCreator(ctx, s, by, ends)
 		ends = sooner(ends, until)
 	}
 	switch {
@@ -72,9 +72,9 @@ func (c *Client) Renew(ctx context.Context, text string) (store.Generated, error
 }
 
 // prolong renews a lease or token, and returns when it ends, and by whom it was renewed.
-func (c *Client) prolong(ctx context.Context, s state) (by *session.Session, ends time.Time, err error) {
+func (g *Generator) prolong(ctx context.Context, s state) (by *session.Session, ends time.Time, err error) {
 	var at time.Time
-	a, err := c.vault.Call(ctx, func(now *session.Session) (session.Answer, error) {
+	a, err := g.vault.Call(ctx, func(now *session.Session) (session.Answer, error) {
 		by, at = now, time.Now()
 		if s.Token != "" {
 			return renewAccessor(ctx, now.Secrets, s.Token)
@@ -93,15 +93,15 @@ func (c *Client) prolong(ctx context.Context, s state) (by *session.Session, end
 // prolongCreator renews the token with which something dies, if it dies first, and returns when it ends. The
 // token of the present session can renew itself. That of another one, of before a restart or a change of the
 // generator, nobody has any more: it can be renewed by its accessor, where the policy allows that.
-func (c *Client) prolongCreator(ctx context.Context, s state, by *session.Session, ends time.Time) (time.Time, error) {
+func (g *Generator) prolongCreator(ctx context.Context, s state, by *session.Session, ends time.Time) (time.Time, error) {
 	if by.Accessor() == s.Creator {
 		if sooner(ends, by.Ends()).Equal(by.Ends()) {
-			_ = c.vault.Prolong(ctx, by) // Else it ends when it does.
+			_ = g.vault.Prolong(ctx, by) // Else it ends when it does.
 		}
 		return by.Ends(), nil
 	}
 	var at time.Time
-	a, err := c.vault.Call(ctx, func(now *session.Session) (session.Answer, error) {
+	a, err := g.vault.Call(ctx, func(now *session.Session) (session.Answer, error) {
 		at = time.Now()
 		return renewAccessor(ctx, now.Tokens, s.Creator)
 	})
@@ -133,12 +133,12 @@ func notRenewed(err error) error {
 }
 
 // Cleanup revokes a lease, or a token that was made, and returns once that is done.
-func (c *Client) Cleanup(ctx context.Context, text string) error {
+func (g *Generator) Cleanup(ctx context.Context, text string) error {
 	s, err := parse(text)
 	if err != nil {
 		return err
 	}
-	return c.revoke(ctx, s)
+	return g.revoke(ctx, s)
 }
 
 // Texts of Vault by which refusals are told apart.
@@ -147,7 +147,7 @@ const (
 	unknownAccessor = "invalid accessor"
 )
 
-func (c *Client) revoke(ctx context.Context, s state) error {
+func (g *Generator) revoke(ctx context.Context, s state) error {
 	if !s.known() {
 		return nil
 	}
@@ -155,7 +155,7 @@ func (c *Client) revoke(ctx context.Context, s state) error {
 	if s.Token != "" {
 		path, body = "auth/token/revoke-accessor", map[string]any{"accessor": s.Token}
 	}
-	_, err := c.vault.Call(ctx, func(now *session.Session) (session.Answer, error) {
+	_, err := g.vault.Call(ctx, func(now *session.Session) (session.Answer, error) {
 		return session.Write(ctx, now.Secrets, path, body)
 	})
 	var said *session.Refusal

@@ -104,7 +104,7 @@ func tokens(t testing.TB, srv *vaulttest.Server, m M) func(*spec) {
 }
 
 // connect returns a client, and what closes it before the test ends.
-func connect(t testing.TB, g *v1alpha1.VaultDynamicSecret, c creds) (client *Client, stop func()) {
+func connect(t testing.TB, g *v1alpha1.VaultDynamicSecret, c creds) (client *Generator, stop func()) {
 	t.Helper()
 	made, err := Connect(t.Context(), g, c)
 	if err != nil {
@@ -121,10 +121,10 @@ func connect(t testing.TB, g *v1alpha1.VaultDynamicSecret, c creds) (client *Cli
 		}
 	}
 	t.Cleanup(stop)
-	return made.(*Client), stop
+	return made.(*Generator), stop
 }
 
-func generate(t testing.TB, c *Client) store.Generated {
+func generate(t testing.TB, c *Generator) store.Generated {
 	t.Helper()
 	made, err := store.Generate(t.Context(), "VaultDynamicSecret", c)
 	if err != nil {

@@ -104,12 +104,9 @@ func (p *pass) call(ctx context.Context, ref v1alpha1.StoreRef, f func(ctx conte
 	// A call is not cut off when the operator ends: nobody would know what was made.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.opts.CallTimeout)
 	defer cancel()
-	c, err := p.pool.Loader(k.Kind, o, beside).Client(ctx)
+	g, err := p.pool.Generator(k.Kind, o, beside).Client(ctx)
 	if err == nil {
-		var g store.Generator
-		if g, err = store.AsGenerator(c); err == nil {
-			err = f(ctx, k.GoName(), g)
-		}
+		err = f(ctx, k.GoName(), g)
 	}
 	if store.ClassOf(err) == store.Denied {
 		p.opts.Suspect(k.Kind, client.ObjectKeyFromObject(o))

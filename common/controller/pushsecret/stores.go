@@ -137,6 +137,8 @@ func (p *pass) destination(ctx context.Context, k routing.Route, name string) (*
 		return refuse(store.NotFound, "it does not exist; create it or correct spec.storeRefs")
 	case s.StoreSpec().Controller != p.opts.ControllerClass:
 		return nil, nil
+	case k.Generator:
+		return refuse(store.Invalid, "it is a generator, so nothing can be pushed to it; name a store in spec.storeRefs")
 	}
 	d.store = s
 	if c := routing.Held(s); c != nil {

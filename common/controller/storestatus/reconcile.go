@@ -146,11 +146,19 @@ func (r *Reconciler) check(ctx context.Context, s store.Object) ([]string, error
 			return s.StoreStatus().Capabilities, nil // There is no one identity to try.
 		}
 	}
-	c, err := r.pool.Loader(r.kind, s, "").Client(ctx)
+	c, err := r.connect(ctx, s)
 	if err != nil {
 		return s.StoreStatus().Capabilities, err
 	}
 	return store.Capabilities(c), store.Check(ctx, r.kind.GoName(), c)
+}
+
+// connect returns the store.Client of a store, or the store.Generator of a generator.
+func (r *Reconciler) connect(ctx context.Context, s store.Object) (any, error) {
+	if r.kind.Generator {
+		return r.pool.Generator(r.kind, s, "").Client(ctx)
+	}
+	return r.pool.Loader(r.kind, s, "").Client(ctx)
 }
 
 // keyless refuses conditions on keys where there are none: nobody shall rely on them.

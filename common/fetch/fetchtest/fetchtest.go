@@ -18,7 +18,7 @@ type Harness struct {
 	// Keys of a hundred secrets that exist.
 	Keys []string
 	// Connect makes a client of the store.
-	Connect fetch.Connect
+	Connect fetch.Connect[store.Client]
 	// Calls returns how often the server was called since Connect, by the names of its calls.
 	Calls func() map[string]int
 }

@@ -82,16 +82,16 @@ func (b *Backend) revoke(name string) {
 // GeneratorKinds returns both generator Kinds, served by this Server.
 func (s *Server) GeneratorKinds() []store.Kind {
 	return []store.Kind{
-		store.GeneratorKindOf(store.ConnectorFunc[*v1alpha1.FakeGenerator](func(ctx context.Context, o *v1alpha1.FakeGenerator, creds store.Credentials) (store.Client, error) {
+		store.GeneratorKindOf(func(ctx context.Context, o *v1alpha1.FakeGenerator, creds store.Credentials) (store.Generator, error) {
 			return s.connectGenerator(ctx, o, &o.Spec, creds)
-		})),
-		store.ClusterGeneratorKindOf(store.ConnectorFunc[*v1alpha1.ClusterFakeGenerator](func(ctx context.Context, o *v1alpha1.ClusterFakeGenerator, creds store.Credentials) (store.Client, error) {
+		}),
+		store.ClusterGeneratorKindOf(func(ctx context.Context, o *v1alpha1.ClusterFakeGenerator, creds store.Credentials) (store.Generator, error) {
 			return s.connectGenerator(ctx, o, &o.Spec.FakeGeneratorSpec, creds)
-		})),
+		}),
 	}
 }
 
-func (s *Server) connectGenerator(ctx context.Context, o client.Object, spec *v1alpha1.FakeGeneratorSpec, creds store.Credentials) (store.Client, error) {
+func (s *Server) connectGenerator(ctx context.Context, o client.Object, spec *v1alpha1.FakeGeneratorSpec, creds store.Credentials) (store.Generator, error) {
 	c, err := s.dial(ctx, o, &v1alpha1.FakeStoreSpec{Backend: spec.Backend, Auth: spec.Auth}, creds)
 	if err != nil {
 		return nil, err
@@ -111,7 +111,6 @@ func (s *Server) connectGenerator(ctx context.Context, o client.Object, spec *v1
 
 // generator makes values that live for ever.
 type generator struct {
-	store.NothingToRead
 	c           *conn
 	spec        v1alpha1.FakeGeneratorSpec
 	ttl, linger time.Duration

@@ -85,7 +85,7 @@ func WithRole(arn string) Option { return func(s *Store) { s.Role = arn } }
 func WithRetries(n int32) Option { return func(s *Store) { s.RetrySettings.MaxRetries = &n } }
 
 // Connect fills an empty store or generator so that it calls the emulator at an endpoint, and connects to it.
-func Connect[S awsconfig.Object](t testing.TB, o S, connect func(context.Context, S, store.Credentials) (store.Client, error), endpoint string, opts ...Option) (store.Client, error) {
+func Connect[S awsconfig.Object, C any](t testing.TB, o S, connect func(context.Context, S, store.Credentials) (C, error), endpoint string, opts ...Option) (C, error) {
 	one := int32(1)
 	s := Store{StoreSpec: o.StoreSpec(), AWSSpec: o.AWS(), Secrets: Secrets{"id": "test", "key": "test"}}
 	if keyed, ok := any(o).(awsconfig.StoreObject); ok {

@@ -38,45 +38,43 @@ type Provider struct {
 // Kinds returns the generator Kinds that the Provider serves.
 func (p Provider) Kinds() []store.Kind {
 	return []store.Kind{
-		store.GeneratorKindOf(store.ConnectorFunc[*v1alpha1.GCPAccessToken](p.Connect)),
-		store.ClusterGeneratorKindOf(store.ConnectorFunc[*v1alpha1.ClusterGCPAccessToken](p.ConnectCluster)),
+		store.GeneratorKindOf(p.Connect),
+		store.ClusterGeneratorKindOf(p.ConnectCluster),
 	}
 }
 
-// Connect makes the client of a generator. Google is not called.
-func (p Provider) Connect(ctx context.Context, g *v1alpha1.GCPAccessToken, creds store.Credentials) (store.Client, error) {
+// Connect returns the Generator of an object. Google is not called.
+func (p Provider) Connect(ctx context.Context, g *v1alpha1.GCPAccessToken, creds store.Credentials) (store.Generator, error) {
 	return p.connect(ctx, &g.Spec, creds)
 }
 
-// ConnectCluster makes the client of a cluster generator. Google is not called.
-func (p Provider) ConnectCluster(ctx context.Context, g *v1alpha1.ClusterGCPAccessToken, creds store.Credentials) (store.Client, error) {
+// ConnectCluster returns the Generator of an object. Google is not called.
+func (p Provider) ConnectCluster(ctx context.Context, g *v1alpha1.ClusterGCPAccessToken, creds store.Credentials) (store.Generator, error) {
 	return p.connect(ctx, &g.Spec.GCPAccessTokenSpec, creds)
 }
 
-func (p Provider) connect(ctx context.Context, spec *v1alpha1.GCPAccessTokenSpec, creds store.Credentials) (store.Client, error) {
+func (p Provider) connect(ctx context.Context, spec *v1alpha1.GCPAccessTokenSpec, creds store.Credentials) (store.Generator, error) {
 	s, err := gcpconfig.LoadSource(ctx, spec, creds, p.RootCAs)
 	if err != nil {
 		return nil, err
 	}
-	return &Client{source: s}, nil
+	return &Generator{source: s}, nil
 }
 
-// A Client makes access tokens of one identity. It is neither a store.Renewer nor a store.Cleaner: Google
+// A Generator makes access tokens of one identity. It is neither a store.Renewer nor a store.Cleaner: Google
 // prolongs no access token, and revokes none of a service account.
-type Client struct {
-	store.NothingToRead
-
+type Generator struct {
 	source *gcpconfig.Source
 }
 
 var (
-	_ store.Generator = &Client{}
-	_ store.Checker   = &Client{}
+	_ store.Generator = &Generator{}
+	_ store.Checker   = &Generator{}
 )
 
 // Generate makes an access token.
-func (c *Client) Generate(ctx context.Context) (store.Generated, error) {
-	token, expires, err := c.source.Token(ctx)
+func (g *Generator) Generate(ctx context.Context) (store.Generated, error) {
+	token, expires, err := g.source.Token(ctx)
 	if err != nil {
 		return store.Generated{}, err
 	}
@@ -92,10 +90,10 @@ func (c *Client) Generate(ctx context.Context) (store.Generated, error) {
 
 // Check logs in and drops the token: there is no cheaper proof that the next login works. A token that was
 // kept would prove it of the last one only.
-func (c *Client) Check(ctx context.Context) error {
-	_, _, err := c.source.Token(ctx)
+func (g *Generator) Check(ctx context.Context) error {
+	_, _, err := g.source.Token(ctx)
 	return err
 }
 
 // Close gives up a login that is under way.
-func (c *Client) Close() error { return c.source.Close() }
+func (g *Generator) Close() error { return g.source.Close() }

@@ -361,17 +361,10 @@ func TestHang(t *testing.T) {
 	}
 }
 
-func TestNothingToRead(t *testing.T) {
+func TestCapabilities(t *testing.T) {
 	srv := start(t)
 	c := client(t, srv)
-	_, err := c.Get(t.Context(), store.Ref{Key: "x"})
-	fails(t, "A generator has nothing to read.", err, store.Invalid, "it is a generator")
 	if diff := cmp.Diff([]string{store.CapabilityGenerate, store.CapabilityCheck}, store.Capabilities(c)); diff != "" {
 		t.Errorf("Google prolongs no access token, and revokes none: capabilities: -want, +got:\n%s", diff)
-	}
-	for _, k := range (Provider{}).Kinds() {
-		if !k.Generator {
-			t.Errorf("%s is no generator Kind", k.GoName())
-		}
 	}
 }

@@ -51,13 +51,13 @@ func asking(p v1alpha1.STSRequestParameters) *v1alpha1.STSSessionToken {
 	return g
 }
 
-func client(t *testing.T, g *v1alpha1.STSSessionToken, endpoint string, opts ...awstest.Option) *Client {
+func client(t *testing.T, g *v1alpha1.STSSessionToken, endpoint string, opts ...awstest.Option) *Generator {
 	t.Helper()
 	c, err := awstest.Connect(t, g, Connect, endpoint, opts...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return c.(*Client)
+	return c.(*Generator)
 }
 
 // whoami asks STS whose an access key is.
@@ -277,7 +277,7 @@ func TestAmbientRole(t *testing.T) {
 	t.Setenv("AWS_ACCESS_KEY_ID", *out.Credentials.AccessKeyId)
 	t.Setenv("AWS_SECRET_ACCESS_KEY", *out.Credentials.SecretAccessKey)
 	t.Setenv("AWS_SESSION_TOKEN", *out.Credentials.SessionToken)
-	connect := func(ctx context.Context, g *v1alpha1.STSSessionToken, _ store.Credentials) (store.Client, error) {
+	connect := func(ctx context.Context, g *v1alpha1.STSSessionToken, _ store.Credentials) (store.Generator, error) {
 		g.Spec.Auth = nil
 		return Connect(ctx, g, operator{})
 	}
@@ -285,15 +285,15 @@ func TestAmbientRole(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = c.(*Client).Generate(t.Context())
+	_, err = c.(*Generator).Generate(t.Context())
 	if diff := cmp.Diff(error(store.NewError(store.Denied, needsRole)), err); diff != "" {
 		t.Errorf("Generate(...): -want error, +got error:\n%s", diff)
 	}
-	if diff := cmp.Diff(error(store.NewError(store.Invalid, needsRole)), c.(*Client).Check(t.Context())); diff != "" {
+	if diff := cmp.Diff(error(store.NewError(store.Invalid, needsRole)), c.(*Generator).Check(t.Context())); diff != "" {
 		t.Errorf("Check(...): -want error, +got error:\n%s", diff)
 	}
 
-	withRole := func(ctx context.Context, g *v1alpha1.STSSessionToken, creds store.Credentials) (store.Client, error) {
+	withRole := func(ctx context.Context, g *v1alpha1.STSSessionToken, creds store.Credentials) (store.Generator, error) {
 		g.Spec.Role = roles + "deploy"
 		return connect(ctx, g, creds)
 	}
@@ -301,10 +301,10 @@ func TestAmbientRole(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.(*Client).Generate(t.Context()); err != nil {
+	if _, err := c.(*Generator).Generate(t.Context()); err != nil {
 		t.Errorf("The fix that the error names works: Generate(...): %s", err)
 	}
-	if err := c.(*Client).Check(t.Context()); err != nil {
+	if err := c.(*Generator).Check(t.Context()); err != nil {
 		t.Errorf("Check(...): %s", err)
 	}
 }

@@ -13,10 +13,8 @@ import (
 	"github.com/direct-secrets/direct-secrets/provider-aws/awsconfig"
 )
 
-// A Client makes logins for one generator.
-type Client struct {
-	store.NothingToRead
-
+// A Generator makes the logins of one object.
+type Generator struct {
 	config   *awsconfig.Config
 	registry authorizer
 	// actions are the permissions that the registry takes.
@@ -32,8 +30,8 @@ type Object interface {
 }
 
 var (
-	_ store.Generator = &Client{}
-	_ store.Checker   = &Client{}
+	_ store.Generator = &Generator{}
+	_ store.Checker   = &Generator{}
 )
 
 // What the loops of common ask for, for these Kinds: a generator is read live before it makes other values.
@@ -42,8 +40,8 @@ var (
 // +kubebuilder:rbac:groups=aws.direct-secrets.io,resources=clusterecrauthorizationtokens,verbs=get;list;watch,roleName=cluster
 // +kubebuilder:rbac:groups=aws.direct-secrets.io,resources=clusterecrauthorizationtokens/status,verbs=patch,roleName=cluster
 
-// Connect makes the client of a generator, namespaced or not. AWS is not called.
-func Connect[S Object](ctx context.Context, s S, creds store.Credentials) (store.Client, error) {
+// Connect returns the Generator of an object, namespaced or not. AWS is not called.
+func Connect[S Object](ctx context.Context, s S, creds store.Credentials) (store.Generator, error) {
 	r, ok := registries[s.Scope()]
 	if !ok {
 		return nil, store.NewError(store.Invalid, "spec.scope: %.64q is none; set private or public", string(s.Scope()))
@@ -52,23 +50,23 @@ func Connect[S Object](ctx context.Context, s S, creds store.Credentials) (store
 	if err != nil {
 		return nil, err
 	}
-	return &Client{config: c, registry: r.connect(c), actions: r.actions}, nil
+	return &Generator{config: c, registry: r.connect(c), actions: r.actions}, nil
 }
 
 // Close releases connections.
-func (c *Client) Close() error { return c.config.Close() }
+func (g *Generator) Close() error { return g.config.Close() }
 
 // Check makes a login, which is all that this client does, and forgets it. It changes nothing in AWS.
-func (c *Client) Check(ctx context.Context) error {
-	_, err := c.Generate(ctx)
+func (g *Generator) Check(ctx context.Context) error {
+	_, err := g.Generate(ctx)
 	return err
 }
 
 // Generate makes a login that works for twelve hours.
-func (c *Client) Generate(ctx context.Context) (store.Generated, error) {
-	login, err := c.registry.authorize(ctx)
+func (g *Generator) Generate(ctx context.Context) (store.Generated, error) {
+	login, err := g.registry.authorize(ctx)
 	if err != nil {
-		return store.Generated{}, awsconfig.ToAllow(c.config.Explain(err, "", codes), c.actions)
+		return store.Generated{}, awsconfig.ToAllow(g.config.Explain(err, "", codes), g.actions)
 	}
 	user, password, err := login.parts()
 	if err != nil {

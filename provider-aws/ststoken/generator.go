@@ -17,10 +17,8 @@ import (
 	"github.com/direct-secrets/direct-secrets/provider-aws/awsconfig"
 )
 
-// A Client makes access keys for one generator: of spec.role, or of the user whose access key it has.
-type Client struct {
-	store.NothingToRead
-
+// A Generator makes the access keys of one object: of spec.role, or of the user whose access key it has.
+type Generator struct {
 	api    api
 	config *awsconfig.Config
 	asks   v1alpha1.STSRequestParameters
@@ -45,8 +43,8 @@ type Object interface {
 }
 
 var (
-	_ store.Generator = &Client{}
-	_ store.Checker   = &Client{}
+	_ store.Generator = &Generator{}
+	_ store.Checker   = &Generator{}
 )
 
 // What the loops of common ask for, for these Kinds: a generator is read live before it makes other values.
@@ -55,8 +53,8 @@ var (
 // +kubebuilder:rbac:groups=aws.direct-secrets.io,resources=clusterstssessiontokens,verbs=get;list;watch,roleName=cluster
 // +kubebuilder:rbac:groups=aws.direct-secrets.io,resources=clusterstssessiontokens/status,verbs=patch,roleName=cluster
 
-// Connect makes the client of a generator, namespaced or not. AWS is not called.
-func Connect[S Object](ctx context.Context, s S, creds store.Credentials) (store.Client, error) {
+// Connect returns the Generator of an object, namespaced or not. AWS is not called.
+func Connect[S Object](ctx context.Context, s S, creds store.Credentials) (store.Generator, error) {
 	var asks v1alpha1.STSRequestParameters
 	if p := s.RequestParameters(); p != nil {
 		asks = *p
@@ -75,38 +73,38 @@ func Connect[S Object](ctx context.Context, s S, creds store.Credentials) (store
 	if role && asks.TokenCode != "" {
 		caller = c.AsCaller() // To validate the role would use the code up.
 	}
-	return &Client{config: c, asks: asks, role: role, api: caller.STS()}, nil
+	return &Generator{config: c, asks: asks, role: role, api: caller.STS()}, nil
 }
 
 // Close releases connections.
-func (c *Client) Close() error { return c.config.Close() }
+func (g *Generator) Close() error { return g.config.Close() }
 
 // Check asks AWS whose credentials these are, which needs no permission.
-func (c *Client) Check(ctx context.Context) error {
-	out, err := awsconfig.Call(ctx, c.config, c.api.GetCallerIdentity, &sts.GetCallerIdentityInput{})
+func (g *Generator) Check(ctx context.Context) error {
+	out, err := awsconfig.Call(ctx, g.config, g.api.GetCallerIdentity, &sts.GetCallerIdentityInput{})
 	switch {
 	case err != nil:
-		return c.explain(err)
+		return g.explain(err)
 	case aws.ToString(out.Arn) == "":
 		return store.NewError(store.Unavailable, "the answer of AWS lacks the identity; check spec.endpoint")
-	case !c.role && strings.Contains(*out.Arn, ":assumed-role/"):
+	case !g.role && strings.Contains(*out.Arn, ":assumed-role/"):
 		return store.NewError(store.Invalid, needsRole)
 	}
 	return nil
 }
 
 // Generate makes an access key.
-func (c *Client) Generate(ctx context.Context) (store.Generated, error) {
-	code := c.asks.TokenCode != ""
-	if code && c.spent.Load() {
+func (g *Generator) Generate(ctx context.Context) (store.Generated, error) {
+	code := g.asks.TokenCode != ""
+	if code && g.spent.Load() {
 		return store.Generated{}, store.NewError(store.Denied, spentCode)
 	}
-	key, err := c.key(ctx)
+	key, err := g.key(ctx)
 	if code && (err == nil || isBadCode(err)) {
-		c.spent.Store(true)
+		g.spent.Store(true)
 	}
 	if err != nil {
-		return store.Generated{}, c.explain(err)
+		return store.Generated{}, g.explain(err)
 	}
 	if !key.HasKeys() || key.SessionToken == "" || key.Expires.IsZero() {
 		return store.Generated{}, store.NewError(store.Unavailable, "the answer of AWS lacks the access key; check spec.endpoint")
@@ -120,18 +118,18 @@ func (c *Client) Generate(ctx context.Context) (store.Generated, error) {
 }
 
 // key asks for one: of the role, if there is one, since AWS gives no session token to a role.
-func (c *Client) key(ctx context.Context) (aws.Credentials, error) {
-	if c.role {
-		return c.config.OpenSession(ctx)
+func (g *Generator) key(ctx context.Context) (aws.Credentials, error) {
+	if g.role {
+		return g.config.OpenSession(ctx)
 	}
 	in := &sts.GetSessionTokenInput{}
-	if c.asks.SessionDuration != 0 {
-		in.DurationSeconds = aws.Int32(c.asks.SessionDuration)
+	if g.asks.SessionDuration != 0 {
+		in.DurationSeconds = aws.Int32(g.asks.SessionDuration)
 	}
-	if c.asks.TokenCode != "" {
-		in.SerialNumber, in.TokenCode = aws.String(c.asks.SerialNumber), aws.String(c.asks.TokenCode)
+	if g.asks.TokenCode != "" {
+		in.SerialNumber, in.TokenCode = aws.String(g.asks.SerialNumber), aws.String(g.asks.TokenCode)
 	}
-	out, err := awsconfig.Call(ctx, c.config, c.api.GetSessionToken, in)
+	out, err := awsconfig.Call(ctx, g.config, g.api.GetSessionToken, in)
 	if err != nil || out.Credentials == nil {
 		return aws.Credentials{}, err
 	}

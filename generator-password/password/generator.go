@@ -19,22 +19,22 @@ import (
 // Kinds returns the generator Kinds that this package serves.
 func Kinds() []store.Kind {
 	return []store.Kind{
-		store.GeneratorKindOf(store.ConnectorFunc[*v1alpha1.Password](Connect)),
-		store.ClusterGeneratorKindOf(store.ConnectorFunc[*v1alpha1.ClusterPassword](ConnectCluster)),
+		store.GeneratorKindOf(Connect),
+		store.ClusterGeneratorKindOf(ConnectCluster),
 	}
 }
 
-// Connect makes the client of a Password. Its errors are of class Invalid and name the field to mend.
-func Connect(_ context.Context, p *v1alpha1.Password, _ store.Credentials) (store.Client, error) {
+// Connect returns the Generator of a Password. Its errors are of class Invalid and name the field to mend.
+func Connect(_ context.Context, p *v1alpha1.Password, _ store.Credentials) (store.Generator, error) {
 	return connect(&p.Spec)
 }
 
-// ConnectCluster makes the client of a ClusterPassword, as Connect does.
-func ConnectCluster(_ context.Context, p *v1alpha1.ClusterPassword, _ store.Credentials) (store.Client, error) {
+// ConnectCluster returns the Generator of a ClusterPassword, as Connect does.
+func ConnectCluster(_ context.Context, p *v1alpha1.ClusterPassword, _ store.Credentials) (store.Generator, error) {
 	return connect(&p.Spec.PasswordSpec)
 }
 
-func connect(spec *v1alpha1.PasswordSpec) (store.Client, error) {
+func connect(spec *v1alpha1.PasswordSpec) (store.Generator, error) {
 	s, err := settingsOf(spec)
 	if err != nil {
 		return nil, err
@@ -43,28 +43,26 @@ func connect(spec *v1alpha1.PasswordSpec) (store.Client, error) {
 	if err != nil {
 		return nil, store.NewError(store.Unavailable, "the generator of passwords cannot be made")
 	}
-	return &Client{settings: s, random: g}, nil
+	return &Generator{settings: s, random: g}, nil
 }
 
-// A Client makes passwords by the settings of one Password. It calls nobody and remembers nothing.
-type Client struct {
-	store.NothingToRead
-
+// A Generator makes passwords by the settings of one Password. It calls nobody and remembers nothing.
+type Generator struct {
 	settings settings
 	random   *gopassword.Generator
 }
 
-var _ store.Generator = &Client{}
+var _ store.Generator = &Generator{}
 
 // Generate makes a password for each key.
-func (c *Client) Generate(ctx context.Context) (store.Generated, error) {
-	s := c.settings
+func (g *Generator) Generate(ctx context.Context) (store.Generated, error) {
+	s := g.settings
 	values := make(map[string][]byte, len(s.keys))
 	for _, key := range s.keys {
 		if err := ctx.Err(); err != nil {
 			return store.Generated{}, store.Safe(err)
 		}
-		p, err := c.random.Generate(s.length, s.digits.n, s.symbols.n, s.noUpper, s.allowRepeat)
+		p, err := g.random.Generate(s.length, s.digits.n, s.symbols.n, s.noUpper, s.allowRepeat)
 		if err != nil { // The settings were found possible, so it is the random numbers that are missing.
 			return store.Generated{}, store.NewError(store.Unavailable, "the system gave no random numbers")
 		}
