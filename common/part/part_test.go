@@ -1,6 +1,8 @@
 package part
 
 import (
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -126,6 +128,17 @@ func TestSpecHash(t *testing.T) {
 	}}
 	if got, err := SpecHash(cluster); err != nil || got != pinned {
 		t.Errorf("SpecHash() of the cluster twin: %s, %v, want %s: whom it serves bears on no value", got, err, pinned)
+	}
+}
+
+// TestShared pins the fields that SpecHash leaves out: with one fewer after an upgrade, values would be replaced.
+func TestShared(t *testing.T) {
+	want := []string{
+		"access", "authenticationScope", "conditions", "controller", "gatingPolicy", "keepPrevious", "refreshInterval",
+		"retrySettings", "revocationDelay", "rotationInterval",
+	}
+	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(shared))); diff != "" {
+		t.Errorf("-want, +got:\n%s", diff)
 	}
 }
 

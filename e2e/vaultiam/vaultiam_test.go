@@ -109,8 +109,11 @@ func static(id, key string) v1alpha1.IAMAuth {
 func read(t *testing.T, url string, auth v1alpha1.IAMAuth, c creds) string {
 	t.Helper()
 	s := &v1alpha1.VaultKV{Spec: v1alpha1.VaultKVSpec{
-		StoreSpec: common.StoreSpec{RetrySettings: &common.RetrySettings{MaxRetries: new(int32(0))}},
-		Path:      "secret", VaultServer: v1alpha1.VaultServer{Server: url, Auth: &v1alpha1.VaultAuth{IAM: &auth}},
+		Path: "secret",
+		VaultServer: v1alpha1.VaultServer{
+			RetrySpec: common.RetrySpec{RetrySettings: &common.RetrySettings{MaxRetries: new(int32(0))}},
+			Server:    url, Auth: &v1alpha1.VaultAuth{IAM: &auth},
+		},
 	}}
 	client, err := kv.Connect(t.Context(), s, c)
 	if err != nil {

@@ -98,7 +98,7 @@ func newConfig(ctx context.Context, o Object, creds store.Credentials) (*Config,
 	if err != nil {
 		return nil, err
 	}
-	retryer, err := newRetryer(o.StoreSpec().RetrySettings)
+	retryer, err := newRetryer(spec.RetrySettings)
 	if err != nil {
 		return nil, err
 	}

@@ -32,7 +32,7 @@ var (
 // Load returns the Config of a store. It reads Secrets through creds, but neither calls Google nor
 // keeps ctx; creds are kept only for ServiceAccount tokens. A nil roots means the certificates that
 // the system trusts. Errors are of package store, and name the field to mend.
-func Load(ctx context.Context, o store.Object, spec *v1alpha1.GCPSpec, creds store.Credentials, roots *x509.CertPool) (*Config, error) {
+func Load(ctx context.Context, spec *v1alpha1.GCPSpec, creds store.Credentials, roots *x509.CertPool) (*Config, error) {
 	switch {
 	case !projectID.MatchString(spec.ProjectID):
 		return nil, store.NewError(store.Invalid, "spec.projectID: %q is not the id of a project", spec.ProjectID)
@@ -43,7 +43,7 @@ func Load(ctx context.Context, o store.Object, spec *v1alpha1.GCPSpec, creds sto
 	if err != nil {
 		return nil, err
 	}
-	r, err := store.RetriesOf(o.StoreSpec().RetrySettings)
+	r, err := store.RetriesOf(spec.RetrySettings)
 	if err != nil {
 		return nil, err
 	}

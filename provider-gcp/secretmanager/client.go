@@ -36,16 +36,16 @@ func (p Provider) Kinds() []store.Kind {
 
 // Connect makes the client of a store. Google is not called.
 func (p Provider) Connect(ctx context.Context, s *v1alpha1.GCPSecretManager, creds store.Credentials) (store.Client, error) {
-	return p.connect(ctx, s, &s.Spec.GCPSpec, creds)
+	return p.connect(ctx, &s.Spec.GCPSpec, creds)
 }
 
 // ConnectCluster makes the client of a cluster store. Google is not called.
 func (p Provider) ConnectCluster(ctx context.Context, s *v1alpha1.ClusterGCPSecretManager, creds store.Credentials) (store.Client, error) {
-	return p.connect(ctx, s, &s.Spec.GCPSpec, creds)
+	return p.connect(ctx, &s.Spec.GCPSpec, creds)
 }
 
-func (p Provider) connect(ctx context.Context, o store.Object, spec *v1alpha1.GCPSpec, creds store.Credentials) (store.Client, error) {
-	c, err := gcpconfig.Load(ctx, o, spec, creds, p.RootCAs)
+func (p Provider) connect(ctx context.Context, spec *v1alpha1.GCPSpec, creds store.Credentials) (store.Client, error) {
+	c, err := gcpconfig.Load(ctx, spec, creds, p.RootCAs)
 	if err != nil {
 		return nil, err
 	}

@@ -51,7 +51,7 @@ func newGenerator(ctx context.Context, spec *v1alpha1.VaultDynamicSecretSpec, cr
 	if err != nil {
 		return nil, store.NewError(store.Invalid, "spec.revocationDelay: %s", err)
 	}
-	vault, err := session.New(ctx, &spec.VaultServer, spec.RetrySettings, creds)
+	vault, err := session.New(ctx, &spec.VaultServer, creds)
 	if err != nil {
 		return nil, err
 	}

@@ -65,9 +65,9 @@ type spec = v1alpha1.VaultDynamicSecretSpec
 func app(url string, opts ...func(*spec)) *v1alpha1.VaultDynamicSecret {
 	none := int32(0)
 	g := &v1alpha1.VaultDynamicSecret{Spec: spec{
-		StoreSpec: common.StoreSpec{RetrySettings: &common.RetrySettings{MaxRetries: &none}},
 		VaultServer: v1alpha1.VaultServer{
-			Server: url, Auth: &v1alpha1.VaultAuth{AppRole: &v1alpha1.AppRoleAuth{RoleRef: new(ref("role")), SecretRef: ref("secret")}},
+			RetrySpec: common.RetrySpec{RetrySettings: &common.RetrySettings{MaxRetries: &none}},
+			Server:    url, Auth: &v1alpha1.VaultAuth{AppRole: &v1alpha1.AppRoleAuth{RoleRef: new(ref("role")), SecretRef: ref("secret")}},
 		},
 		Path: "accounts/creds/app",
 	}}

@@ -44,7 +44,7 @@ func newClient(ctx context.Context, spec *v1alpha1.VaultKVSpec, creds store.Cred
 	if err != nil {
 		return nil, err
 	}
-	vault, err := session.New(ctx, &spec.VaultServer, spec.RetrySettings, creds)
+	vault, err := session.New(ctx, &spec.VaultServer, creds)
 	if err != nil {
 		return nil, err
 	}

@@ -44,10 +44,10 @@ func ref(key string) common.SecretKeySelector {
 func appRole(url string, opts ...func(*v1alpha1.VaultKVSpec)) *v1alpha1.VaultKV {
 	none := int32(0)
 	s := &v1alpha1.VaultKV{Spec: v1alpha1.VaultKVSpec{
-		StoreSpec: common.StoreSpec{RetrySettings: &common.RetrySettings{MaxRetries: &none}},
-		Path:      "secret",
+		Path: "secret",
 		VaultServer: v1alpha1.VaultServer{
-			Server: url, Auth: &v1alpha1.VaultAuth{AppRole: &v1alpha1.AppRoleAuth{RoleRef: new(ref("role")), SecretRef: ref("secret")}},
+			RetrySpec: common.RetrySpec{RetrySettings: &common.RetrySettings{MaxRetries: &none}},
+			Server:    url, Auth: &v1alpha1.VaultAuth{AppRole: &v1alpha1.AppRoleAuth{RoleRef: new(ref("role")), SecretRef: ref("secret")}},
 		},
 	}}
 	s.Namespace, s.Name = "shop", "prod"

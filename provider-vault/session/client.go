@@ -5,7 +5,6 @@ import (
 	"context"
 	"net/http"
 
-	common "github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/store"
 	"github.com/direct-secrets/direct-secrets/provider-vault/apis/v1alpha1"
 )
@@ -17,12 +16,12 @@ type Client struct {
 }
 
 // New returns a Client. Vault is not called.
-func New(ctx context.Context, spec *v1alpha1.VaultServer, retrying *common.RetrySettings, creds store.Credentials) (*Client, error) {
+func New(ctx context.Context, spec *v1alpha1.VaultServer, creds store.Credentials) (*Client, error) {
 	m, err := methodOf(spec.Auth, creds)
 	if err != nil {
 		return nil, err
 	}
-	srv, err := newServer(ctx, spec, retrying, creds)
+	srv, err := newServer(ctx, spec, creds)
 	if err != nil {
 		return nil, err
 	}

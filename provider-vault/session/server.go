@@ -9,7 +9,6 @@ import (
 
 	"github.com/hashicorp/vault/api"
 
-	common "github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/store"
 	"github.com/direct-secrets/direct-secrets/provider-vault/apis/v1alpha1"
 )
@@ -26,7 +25,7 @@ type server struct {
 	authNamespace string
 }
 
-func newServer(ctx context.Context, spec *v1alpha1.VaultServer, retrying *common.RetrySettings, creds store.Credentials) (*server, error) {
+func newServer(ctx context.Context, spec *v1alpha1.VaultServer, creds store.Credentials) (*server, error) {
 	if err := checkAddress(creds, spec.Server); err != nil {
 		return nil, err
 	}
@@ -34,7 +33,7 @@ func newServer(ctx context.Context, spec *v1alpha1.VaultServer, retrying *common
 	if err != nil {
 		return nil, err
 	}
-	retries, err := store.RetriesOf(retrying)
+	retries, err := store.RetriesOf(spec.RetrySettings)
 	if err != nil {
 		return nil, err
 	}

@@ -38,10 +38,6 @@ type StoreSpec struct {
 	// +kubebuilder:validation:Enum="";Enabled;Disabled
 	GatingPolicy GatingPolicy `json:"gatingPolicy,omitempty"`
 
-	// Bounds of the retries inside one call to the provider.
-	// +optional
-	RetrySettings *RetrySettings `json:"retrySettings,omitempty"`
-
 	// ReadOnly refuses every push to this store. Default: ReadWrite.
 	// +optional
 	// +kubebuilder:validation:Enum="";ReadOnly;ReadWrite
@@ -65,6 +61,13 @@ const (
 	AccessReadOnly  Access = "ReadOnly"
 	AccessReadWrite Access = "ReadWrite"
 )
+
+// RetrySpec is embedded by the Kinds whose provider repeats calls that have failed.
+type RetrySpec struct {
+	// Bounds of the retries inside one call to the provider.
+	// +optional
+	RetrySettings *RetrySettings `json:"retrySettings,omitempty"`
+}
 
 // RetrySettings bound the retries inside one call to the provider. After them the object is tried
 // again later with back-off, for ever.

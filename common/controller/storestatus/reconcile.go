@@ -123,11 +123,6 @@ func checkSpec(spec *v1alpha1.StoreSpec) (time.Duration, error) {
 	if err != nil {
 		return defaultInterval, store.NewError(store.Invalid, "spec.refreshInterval: %s", err)
 	}
-	if rs := spec.RetrySettings; rs != nil {
-		if _, err := rs.RetryInterval.Or(0); err != nil {
-			return defaultInterval, store.NewError(store.Invalid, "spec.retrySettings.retryInterval: %s", err)
-		}
-	}
 	return max(interval, time.Second), nil
 }
 

@@ -102,9 +102,6 @@ func TestCheckSpec(t *testing.T) {
 		"Given":         {"What the spec says counts.", v1alpha1.StoreSpec{RefreshInterval: "1h"}, want{Interval: time.Hour}},
 		"TooShort":      {"But not more than once a second.", v1alpha1.StoreSpec{RefreshInterval: "0"}, want{Interval: time.Second}},
 		"BadInterval":   {"What is no duration is Invalid.", v1alpha1.StoreSpec{RefreshInterval: "soon"}, want{5 * time.Minute, store.Invalid}},
-		"BadRetry":      {"What is no duration is Invalid.", v1alpha1.StoreSpec{RetrySettings: &v1alpha1.RetrySettings{RetryInterval: "-1s"}}, want{5 * time.Minute, store.Invalid}},
-		"GoodRetry":     {"Retry settings have nothing to do with validation.", v1alpha1.StoreSpec{RetrySettings: &v1alpha1.RetrySettings{RetryInterval: "3s"}}, want{Interval: 5 * time.Minute}},
-		"RetryNotGiven": {"Settings may be left out.", v1alpha1.StoreSpec{RetrySettings: &v1alpha1.RetrySettings{}}, want{Interval: 5 * time.Minute}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -263,9 +263,8 @@ func (s *Suite) Excludes(t *testing.T, namespace string, g store.ClusterGenerato
 // what is wrong by the generator itself.
 func (s *Suite) Ungated(t *testing.T, namespace string, g store.GeneratorObject, says string) {
 	t.Helper()
-	none := int32(0)
 	g.StoreSpec().GatingPolicy = v1alpha1.GatingDisabled
-	g.StoreSpec().RetrySettings = &v1alpha1.RetrySettings{MaxRetries: &none}
+	dropRetries(g)
 	s.Create(t, g)
 	controlplane.Eventually(t, func() string {
 		if c := s.condition(t, g); c.Status != metav1.ConditionFalse {

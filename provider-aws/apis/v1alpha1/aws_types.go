@@ -9,6 +9,8 @@ import (
 // +kubebuilder:validation:XValidation:rule="(has(self.role) && size(self.role) > 0) || !((has(self.additionalRoles) && size(self.additionalRoles) > 0) || (has(self.externalID) && size(self.externalID) > 0) || (has(self.sessionTags) && size(self.sessionTags) > 0) || (has(self.transitiveTagKeys) && size(self.transitiveTagKeys) > 0))",message="additionalRoles, externalID, sessionTags and transitiveTagKeys need a role"
 // +kubebuilder:validation:XValidation:rule="!has(self.auth) || !has(self.auth.serviceAccountRef) || (has(self.role) && size(self.role) > 0)",message="auth.serviceAccountRef needs a role that its token can assume"
 type AWSSpec struct {
+	common.RetrySpec `json:",inline"`
+
 	// AWS region, for example eu-central-1. Required with auth; without it the default is the
 	// region of the operator's own configuration.
 	// +optional

@@ -60,7 +60,6 @@ func (Secrets) Ambient() error { return store.NewError(store.Invalid, "auth is n
 
 // A Store is what a test may change of a store or generator before it connects.
 type Store struct {
-	*common.StoreSpec
 	*v1alpha1.AWSSpec
 
 	Keys    *v1alpha1.KeySpec
@@ -87,7 +86,7 @@ func WithRetries(n int32) Option { return func(s *Store) { s.RetrySettings.MaxRe
 // Connect fills an empty store or generator so that it calls the emulator at an endpoint, and connects to it.
 func Connect[S awsconfig.Object, C any](t testing.TB, o S, connect func(context.Context, S, store.Credentials) (C, error), endpoint string, opts ...Option) (C, error) {
 	one := int32(1)
-	s := Store{StoreSpec: o.StoreSpec(), AWSSpec: o.AWS(), Secrets: Secrets{"id": "test", "key": "test"}}
+	s := Store{AWSSpec: o.AWS(), Secrets: Secrets{"id": "test", "key": "test"}}
 	if keyed, ok := any(o).(awsconfig.StoreObject); ok {
 		s.Keys = keyed.KeySpec()
 	}

@@ -6,6 +6,8 @@ import (
 
 // GCPSpec says where the secrets of a project are, and as whom they are read.
 type GCPSpec struct {
+	common.RetrySpec `json:",inline"`
+
 	// Id (or number) of the Google Cloud project that holds the secrets.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128

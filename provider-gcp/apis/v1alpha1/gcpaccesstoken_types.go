@@ -64,6 +64,7 @@ type ClusterGCPAccessTokenList struct {
 type GCPAccessTokenSpec struct {
 	common.StoreSpec     `json:",inline"`
 	common.GeneratorSpec `json:",inline"`
+	common.RetrySpec     `json:",inline"`
 
 	// What the tokens may be used for. Unset: https://www.googleapis.com/auth/cloud-platform, which is all
 	// that the identity may do.

@@ -6,6 +6,8 @@ import (
 
 // VaultServer is embedded by every Kind of this package: which server to talk to, and how to log in.
 type VaultServer struct {
+	common.RetrySpec `json:",inline"`
+
 	// Address of the server, for example https://vault.example.com:8200. It must begin with https,
 	// except on the operator's own host (127.0.0.1, localhost).
 	// +kubebuilder:validation:MinLength=1
