@@ -95,10 +95,11 @@ func TestGeneratorCRD(t *testing.T) {
 	both.WorkloadIdentity = byToken("").WorkloadIdentity
 	scopes := func(s ...string) v1alpha1.GCPAccessTokenSpec { return v1alpha1.GCPAccessTokenSpec{Scopes: s} }
 	everything := v1alpha1.GCPAccessTokenSpec{
-		StoreSpec:     common.StoreSpec{RefreshInterval: "1m"},
-		GeneratorSpec: common.GeneratorSpec{RotationInterval: "30m", KeepPrevious: true},
-		Scopes:        []string{"https://www.googleapis.com/auth/devstorage.read_only", "openid"},
-		Endpoint:      "http://127.0.0.1:8080", Auth: byToken(reader),
+		GeneratorSpec: common.GeneratorSpec{
+			SourceSpec: common.SourceSpec{RefreshInterval: "1m"}, RotationInterval: "30m", KeepPrevious: true,
+		},
+		Scopes:   []string{"https://www.googleapis.com/auth/devstorage.read_only", "openid"},
+		Endpoint: "http://127.0.0.1:8080", Auth: byToken(reader),
 	}
 	cases := map[string]struct {
 		reason string

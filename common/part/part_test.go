@@ -99,8 +99,8 @@ func TestSpecHash(t *testing.T) {
 			g.Name, g.UID, g.Generation, g.Labels = "other", "2", 7, map[string]string{"a": "b"}
 		}, true},
 		"Status": {"Nor does the status.", func(g *fakev1.FakeGenerator) { g.Status.Capabilities = []string{"Generate"} }, true},
-		"StoreSpec": {"Nor do the fields of every store.", func(g *fakev1.FakeGenerator) {
-			g.Spec.Controller, g.Spec.RefreshInterval, g.Spec.GatingPolicy, g.Spec.Access = "x", "1h", "Disabled", "ReadOnly"
+		"SourceSpec": {"Nor do the fields of every store and generator.", func(g *fakev1.FakeGenerator) {
+			g.Spec.Controller, g.Spec.RefreshInterval, g.Spec.GatingPolicy = "x", "1h", "Disabled"
 		}, true},
 		"Rotation": {"Nor those of every generator.", func(g *fakev1.FakeGenerator) {
 			g.Spec.RotationInterval, g.Spec.KeepPrevious, g.Spec.RevocationDelay = "1h", true, "1h"
@@ -134,7 +134,7 @@ func TestSpecHash(t *testing.T) {
 // TestShared pins the fields that SpecHash leaves out: with one fewer after an upgrade, values would be replaced.
 func TestShared(t *testing.T) {
 	want := []string{
-		"access", "authenticationScope", "conditions", "controller", "gatingPolicy", "keepPrevious", "refreshInterval",
+		"authenticationScope", "conditions", "controller", "gatingPolicy", "keepPrevious", "refreshInterval",
 		"retrySettings", "revocationDelay", "rotationInterval",
 	}
 	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(shared))); diff != "" {

@@ -13,14 +13,15 @@ import (
 
 // shared are the fields of a generator's spec that bear on when and for whom values are made, but not on
 // the values.
-var shared = fieldsOf(v1alpha1.StoreSpec{}, v1alpha1.ClusterStoreSpec{}, v1alpha1.RetrySpec{}, v1alpha1.GeneratorSpec{}, v1alpha1.RevocationSpec{})
+var shared = fieldsOf(v1alpha1.GeneratorSpec{}, v1alpha1.RetrySpec{}, v1alpha1.RevocationSpec{}, v1alpha1.ClusterStoreSpec{})
 
 func fieldsOf(structs ...any) map[string]bool {
 	names := map[string]bool{}
 	for _, s := range structs {
-		for f := range reflect.TypeOf(s).Fields() {
-			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-			names[name] = true
+		for _, f := range reflect.VisibleFields(reflect.TypeOf(s)) {
+			if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); !f.Anonymous {
+				names[name] = true
+			}
 		}
 	}
 	return names

@@ -7,11 +7,11 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 )
 
-// A GeneratorObject is an Object of a generator Kind: it also embeds GeneratorSpec.
+// A GeneratorObject is an Object of a generator Kind: it embeds GeneratorSpec and StoreStatus.
 type GeneratorObject interface {
 	Object
 
-	// GeneratorSpec returns the embedded spec.
+	// GeneratorSpec returns the embedded spec; changes to it show in the object.
 	GeneratorSpec() *v1alpha1.GeneratorSpec
 }
 

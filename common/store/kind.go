@@ -20,7 +20,7 @@ type Kind struct {
 }
 
 // KindOf returns the namespaced Kind whose Go type is S, a pointer to a struct.
-func KindOf[S Object](c Connector[S]) Kind { return kindOf(c.Connect) }
+func KindOf[S StoreObject](c Connector[S]) Kind { return kindOf(c.Connect) }
 
 func kindOf[S Object, C any](connect func(context.Context, S, Credentials) (C, error)) Kind {
 	t := reflect.TypeFor[S]().Elem()
@@ -37,7 +37,7 @@ func kindOf[S Object, C any](connect func(context.Context, S, Credentials) (C, e
 }
 
 // ClusterKindOf returns the cluster-scoped Kind whose Go type is S, a pointer to a struct.
-func ClusterKindOf[S ClusterObject](c Connector[S]) Kind {
+func ClusterKindOf[S ClusterStoreObject](c Connector[S]) Kind {
 	k := KindOf(c)
 	k.Cluster = true
 	return k

@@ -17,14 +17,28 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/pattern"
 )
 
-// An Object is a store Kind: any object that embeds StoreSpec and StoreStatus.
+// An Object is a StoreObject or a GeneratorObject.
 type Object interface {
 	client.Object
 
-	// StoreSpec returns the embedded spec; changes to it show in the object.
-	StoreSpec() *v1alpha1.StoreSpec
 	// StoreStatus returns the embedded status; changes to it show in the object.
 	StoreStatus() *v1alpha1.StoreStatus
+}
+
+// A StoreObject is an Object of a store Kind: it embeds StoreSpec and StoreStatus.
+type StoreObject interface {
+	Object
+
+	// StoreSpec returns the embedded spec; changes to it show in the object.
+	StoreSpec() *v1alpha1.StoreSpec
+}
+
+// SourceSpec returns what the specs of stores and generators have in common; changes to it show in the object.
+func SourceSpec(o Object) *v1alpha1.SourceSpec {
+	if g, ok := o.(GeneratorObject); ok {
+		return &g.GeneratorSpec().SourceSpec
+	}
+	return &o.(StoreObject).StoreSpec().SourceSpec
 }
 
 // A ClusterObject is an Object of a cluster Kind: it also embeds ClusterStoreSpec.
@@ -35,8 +49,14 @@ type ClusterObject interface {
 	ClusterStoreSpec() *v1alpha1.ClusterStoreSpec
 }
 
+// A ClusterStoreObject is a StoreObject of a cluster Kind.
+type ClusterStoreObject interface {
+	StoreObject
+	ClusterObject
+}
+
 // A Connector makes clients for one store Kind.
-type Connector[S Object] interface {
+type Connector[S StoreObject] interface {
 	// Connect returns a client for the store. It must not keep ctx, nor creds after it returned,
 	// unless the client itself needs fresh credentials later. It need not reach the provider:
 	// Checker does that. Errors are those of this package; anything else counts as Unavailable.
@@ -44,7 +64,7 @@ type Connector[S Object] interface {
 }
 
 // ConnectorFunc is a function that is a Connector.
-type ConnectorFunc[S Object] func(ctx context.Context, s S, creds Credentials) (Client, error)
+type ConnectorFunc[S StoreObject] func(ctx context.Context, s S, creds Credentials) (Client, error)
 
 // Connect calls f.
 func (f ConnectorFunc[S]) Connect(ctx context.Context, s S, creds Credentials) (Client, error) {

@@ -1,7 +1,9 @@
 package v1alpha1
 
-// GeneratorSpec is embedded by every generator Kind, beside StoreSpec.
+// GeneratorSpec is embedded by every generator Kind.
 type GeneratorSpec struct {
+	SourceSpec `json:",inline"`
+
 	// Time after which values are replaced, for each object that uses the generator from when its own
 	// were made. Unset: never, unless they expire.
 	// +optional

@@ -21,22 +21,27 @@ type StoreRef struct {
 	Name string `json:"name"`
 }
 
-// StoreSpec is embedded by every store Kind.
-type StoreSpec struct {
-	// Class of the operator that serves this store. Unset: the operator that runs without
+// SourceSpec is what StoreSpec and GeneratorSpec have in common.
+type SourceSpec struct {
+	// Class of the operator that serves this object. Unset: the operator that runs without
 	// --controller-class.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	Controller string `json:"controller,omitempty"`
 
-	// Time between two validations of the store. Default 5m.
+	// Time between two validations of this object. Default 5m.
 	// +optional
 	RefreshInterval Duration `json:"refreshInterval,omitempty"`
 
-	// Enabled (the default): hold reads and pushes while the store is not Ready.
+	// Enabled (the default): hold the objects that refer to this one while it is not Ready.
 	// +optional
 	// +kubebuilder:validation:Enum="";Enabled;Disabled
 	GatingPolicy GatingPolicy `json:"gatingPolicy,omitempty"`
+}
+
+// StoreSpec is embedded by every store Kind.
+type StoreSpec struct {
+	SourceSpec `json:",inline"`
 
 	// ReadOnly refuses every push to this store. Default: ReadWrite.
 	// +optional
@@ -44,7 +49,7 @@ type StoreSpec struct {
 	Access Access `json:"access,omitempty"`
 }
 
-// GatingPolicy says whether a store that is not Ready holds its objects.
+// GatingPolicy says whether a store or generator that is not Ready holds the objects that refer to it.
 type GatingPolicy string
 
 // The gating policies; unset means Enabled.
@@ -83,7 +88,7 @@ type RetrySettings struct {
 	RetryInterval Duration `json:"retryInterval,omitempty"`
 }
 
-// StoreStatus is embedded by every store Kind.
+// StoreStatus is the status of a store or generator.
 type StoreStatus struct {
 	// Generation of the spec that this status describes.
 	// +optional

@@ -59,7 +59,7 @@ func (r *Reconciler) reads(ctx context.Context, es *v1alpha1.ExternalSecret, ref
 	case s == nil:
 		return mine || !r.routes.claims(es), nil
 	}
-	return s.StoreSpec().Controller == r.opts.ControllerClass, nil
+	return store.SourceSpec(s).Controller == r.opts.ControllerClass, nil
 }
 
 // contributor is this operator, as it reads for an object that another one claims.

@@ -246,10 +246,10 @@ func (p *pass) foreignClass(s render.Source) (string, bool) {
 		return "", false
 	}
 	o, err := p.routes.Find(p.ctx, k, s.Store, p.es.Namespace)
-	if err != nil || o == nil || o.StoreSpec().Controller == p.opts.ControllerClass {
+	if err != nil || o == nil || store.SourceSpec(o).Controller == p.opts.ControllerClass {
 		return "", false
 	}
-	return o.StoreSpec().Controller, true
+	return store.SourceSpec(o).Controller, true
 }
 
 // outdated says that what an operator has contributed that runs no more was to be read again, or has expired; nil if

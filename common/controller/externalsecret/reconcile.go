@@ -171,7 +171,7 @@ func (r *Reconciler) mine(ctx context.Context, es *v1alpha1.ExternalSecret) (boo
 	if err != nil {
 		return false, errors.Wrap(err, "cannot read the store")
 	}
-	return s == nil || s.StoreSpec().Controller == r.opts.ControllerClass, nil
+	return s == nil || store.SourceSpec(s).Controller == r.opts.ControllerClass, nil
 }
 
 func (p *pass) run(ctx context.Context) (reconcile.Result, error) {
@@ -569,7 +569,7 @@ func (p *pass) stores(ctx context.Context) (map[v1alpha1.StoreRef]*fetch.Loader,
 			v := failed(v1alpha1.ReasonStoreNotFound, fmt.Sprintf("%s %q does not exist; create it or correct the reference", ref.Kind, k.Key(ref.Name, p.es.Namespace)))
 			return nil, &v, nil
 		}
-		if s.StoreSpec().Controller != p.opts.ControllerClass {
+		if store.SourceSpec(s).Controller != p.opts.ControllerClass {
 			return nil, nil, nil // It was ours when the pass began.
 		}
 		if c := routing.Held(s); c != nil {

@@ -45,7 +45,7 @@ func (p *pass) find(ctx context.Context, ref v1alpha1.StoreRef) (routing.Route, 
 // generator is find that returns nil for a generator that an operator of another class serves.
 func (p *pass) generator(ref v1alpha1.StoreRef) (store.GeneratorObject, error) {
 	_, g, err := p.find(context.Background(), ref)
-	if err != nil || g.StoreSpec().Controller != p.opts.ControllerClass {
+	if err != nil || store.SourceSpec(g).Controller != p.opts.ControllerClass {
 		return nil, err
 	}
 	return g, nil

@@ -135,9 +135,11 @@ func (p *pass) destination(ctx context.Context, k routing.Route, name string) (*
 		return nil, errors.Wrap(err, "cannot read the store")
 	case s == nil:
 		return refuse(store.NotFound, "it does not exist; create it or correct spec.storeRefs")
-	case s.StoreSpec().Controller != p.opts.ControllerClass:
+	case store.SourceSpec(s).Controller != p.opts.ControllerClass:
 		return nil, nil
-	case k.Generator:
+	}
+	target, ok := s.(store.StoreObject)
+	if !ok {
 		return refuse(store.Invalid, "it is a generator, so nothing can be pushed to it; name a store in spec.storeRefs")
 	}
 	d.store = s
@@ -145,7 +147,7 @@ func (p *pass) destination(ctx context.Context, k routing.Route, name string) (*
 		d.broken = c.Reason == v1alpha1.ReasonStoreInvalidSpec
 		return refuse(store.Unavailable, "it is not ready: %s: %s", c.Reason, c.Message)
 	}
-	if s.StoreSpec().Access == v1alpha1.AccessReadOnly {
+	if target.StoreSpec().Access == v1alpha1.AccessReadOnly {
 		return refuse(store.Denied, "it has access ReadOnly, so nothing is pushed to it; use another store, or have spec.access of the store changed")
 	}
 	if c, ok := s.(store.ClusterObject); ok {

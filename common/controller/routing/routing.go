@@ -79,7 +79,7 @@ func (k Route) IndexKey(n types.NamespacedName) string { return k.GVK.Kind + "/"
 // Held returns the condition for which a store holds its objects; nil if it does not. A status that
 // is absent or Unknown does not hold.
 func Held(s store.Object) *metav1.Condition {
-	if s.StoreSpec().GatingPolicy == v1alpha1.GatingDisabled {
+	if store.SourceSpec(s).GatingPolicy == v1alpha1.GatingDisabled {
 		return nil
 	}
 	c := meta.FindStatusCondition(s.StoreStatus().Conditions, v1alpha1.ConditionReady)

@@ -86,7 +86,7 @@ func TestElsewhere(t *testing.T) {
 					}
 					*o.(*fakev1alpha1.FakeStore) = fakev1alpha1.FakeStore{
 						ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name},
-						Spec:       fakev1alpha1.FakeStoreSpec{StoreSpec: v1alpha1.StoreSpec{Controller: tc.class}},
+						Spec:       fakev1alpha1.FakeStoreSpec{StoreSpec: v1alpha1.StoreSpec{SourceSpec: v1alpha1.SourceSpec{Controller: tc.class}}},
 					}
 					return nil
 				}},

@@ -70,13 +70,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		r.forget(req.NamespacedName)
 		return reconcile.Result{}, errors.Wrap(client.IgnoreNotFound(err), "cannot read the store")
 	}
-	if s.StoreSpec().Controller != r.opts.ControllerClass {
+	if store.SourceSpec(s).Controller != r.opts.ControllerClass {
 		r.forget(req.NamespacedName)
 		return r.elsewhere(s), nil
 	}
 	known := r.remember(req.NamespacedName, s.GetUID())
 
-	interval, failure := checkSpec(s.StoreSpec())
+	interval, failure := checkSpec(store.SourceSpec(s))
 	next := s.StoreStatus().DeepCopy()
 	if failure == nil {
 		next.Capabilities, failure = r.check(ctx, s)
@@ -107,7 +107,7 @@ const lookAgain = time.Minute
 // operator that keeps its Leases elsewhere may serve it. Of several operators that could count it the first does.
 func (r *Reconciler) elsewhere(s store.Object) reconcile.Result {
 	key := client.ObjectKeyFromObject(s)
-	missing, wait := r.opts.Board.MissingClass(&r.anyStore, s.StoreSpec().Controller, key.Namespace, time.Time{})
+	missing, wait := r.opts.Board.MissingClass(&r.anyStore, store.SourceSpec(s).Controller, key.Namespace, time.Time{})
 	self, all := r.opts.Board.Self(), r.opts.Board.Serving(&r.anyStore, key.Namespace)
 	if missing && len(all) > 0 && all[0].Class == self.Class && slices.Equal(all[0].Namespaces, self.Namespaces) {
 		r.ledger.Set(key, tally.Standing{Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonProviderNotRunning})
@@ -117,8 +117,8 @@ func (r *Reconciler) elsewhere(s store.Object) reconcile.Result {
 	return reconcile.Result{RequeueAfter: max(wait, lookAgain)}
 }
 
-// checkSpec checks what every store Kind has in common, and returns the time to the next validation.
-func checkSpec(spec *v1alpha1.StoreSpec) (time.Duration, error) {
+// checkSpec checks what all Kinds have in common, and returns the time to the next validation.
+func checkSpec(spec *v1alpha1.SourceSpec) (time.Duration, error) {
 	interval, err := spec.RefreshInterval.Or(defaultInterval)
 	if err != nil {
 		return defaultInterval, store.NewError(store.Invalid, "spec.refreshInterval: %s", err)

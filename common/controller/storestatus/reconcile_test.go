@@ -95,13 +95,13 @@ func TestCheckSpec(t *testing.T) {
 	}
 	cases := map[string]struct {
 		reason string
-		spec   v1alpha1.StoreSpec
+		spec   v1alpha1.SourceSpec
 		want   want
 	}{
-		"Default":       {"A store is validated every five minutes.", v1alpha1.StoreSpec{}, want{Interval: 5 * time.Minute}},
-		"Given":         {"What the spec says counts.", v1alpha1.StoreSpec{RefreshInterval: "1h"}, want{Interval: time.Hour}},
-		"TooShort":      {"But not more than once a second.", v1alpha1.StoreSpec{RefreshInterval: "0"}, want{Interval: time.Second}},
-		"BadInterval":   {"What is no duration is Invalid.", v1alpha1.StoreSpec{RefreshInterval: "soon"}, want{5 * time.Minute, store.Invalid}},
+		"Default":     {"A store is validated every five minutes.", v1alpha1.SourceSpec{}, want{Interval: 5 * time.Minute}},
+		"Given":       {"What the spec says counts.", v1alpha1.SourceSpec{RefreshInterval: "1h"}, want{Interval: time.Hour}},
+		"TooShort":    {"But not more than once a second.", v1alpha1.SourceSpec{RefreshInterval: "0"}, want{Interval: time.Second}},
+		"BadInterval": {"What is no duration is Invalid.", v1alpha1.SourceSpec{RefreshInterval: "soon"}, want{5 * time.Minute, store.Invalid}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -263,7 +263,7 @@ func (s *Suite) Excludes(t *testing.T, namespace string, g store.ClusterGenerato
 // what is wrong by the generator itself.
 func (s *Suite) Ungated(t *testing.T, namespace string, g store.GeneratorObject, says string) {
 	t.Helper()
-	g.StoreSpec().GatingPolicy = v1alpha1.GatingDisabled
+	store.SourceSpec(g).GatingPolicy = v1alpha1.GatingDisabled
 	dropRetries(g)
 	s.Create(t, g)
 	controlplane.Eventually(t, func() string {

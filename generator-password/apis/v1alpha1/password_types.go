@@ -66,7 +66,6 @@ type ClusterPasswordList struct {
 
 // PasswordSpec says what the passwords are like, and when they are replaced.
 type PasswordSpec struct {
-	common.StoreSpec     `json:",inline"`
 	common.GeneratorSpec `json:",inline"`
 	PasswordSettings     `json:",inline"`
 }
@@ -148,17 +147,11 @@ const (
 	EncodingHex       Encoding = "hex"
 )
 
-// StoreSpec returns the embedded spec.
-func (p *Password) StoreSpec() *common.StoreSpec { return &p.Spec.StoreSpec }
-
 // StoreStatus returns the embedded status.
 func (p *Password) StoreStatus() *common.StoreStatus { return &p.Status }
 
 // GeneratorSpec returns the embedded spec.
 func (p *Password) GeneratorSpec() *common.GeneratorSpec { return &p.Spec.GeneratorSpec }
-
-// StoreSpec returns the embedded spec.
-func (p *ClusterPassword) StoreSpec() *common.StoreSpec { return &p.Spec.StoreSpec }
 
 // StoreStatus returns the embedded status.
 func (p *ClusterPassword) StoreStatus() *common.StoreStatus { return &p.Status }

@@ -26,7 +26,6 @@ type ECRAuthorizationToken struct {
 
 // ECRAuthorizationTokenSpec says for which registries logins are made, and as whom.
 type ECRAuthorizationTokenSpec struct {
-	common.StoreSpec     `json:",inline"`
 	common.GeneratorSpec `json:",inline"`
 	AWSSpec              `json:",inline"`
 
@@ -91,9 +90,6 @@ type ClusterECRAuthorizationTokenList struct {
 	Items []ClusterECRAuthorizationToken `json:"items"`
 }
 
-// StoreSpec returns the embedded spec.
-func (g *ECRAuthorizationToken) StoreSpec() *common.StoreSpec { return &g.Spec.StoreSpec }
-
 // StoreStatus returns the embedded status.
 func (g *ECRAuthorizationToken) StoreStatus() *common.StoreStatus { return &g.Status }
 
@@ -105,9 +101,6 @@ func (g *ECRAuthorizationToken) AWS() *AWSSpec { return &g.Spec.AWSSpec }
 
 // Scope returns the registries that a login is for.
 func (g *ECRAuthorizationToken) Scope() ECRScope { return g.Spec.Scope }
-
-// StoreSpec returns the embedded spec.
-func (g *ClusterECRAuthorizationToken) StoreSpec() *common.StoreSpec { return &g.Spec.StoreSpec }
 
 // StoreStatus returns the embedded status.
 func (g *ClusterECRAuthorizationToken) StoreStatus() *common.StoreStatus { return &g.Status }

@@ -31,7 +31,6 @@ type STSSessionToken struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.requestParameters) || !has(self.requestParameters.serialNumber) || size(self.requestParameters.serialNumber) == 0 || !((has(self.additionalRoles) && size(self.additionalRoles) > 0) || (has(self.auth) && has(self.auth.serviceAccountRef)))",message="requestParameters.serialNumber is that of a user, and goes neither with additionalRoles nor with auth.serviceAccountRef"
 // +kubebuilder:validation:XValidation:rule="!has(self.requestParameters) || !has(self.requestParameters.tokenCode) || size(self.requestParameters.tokenCode) == 0 || !has(self.rotationInterval) || size(self.rotationInterval) == 0",message="requestParameters.tokenCode works once, so that a rotation would fail; remove rotationInterval"
 type STSSessionTokenSpec struct {
-	common.StoreSpec     `json:",inline"`
 	common.GeneratorSpec `json:",inline"`
 	AWSSpec              `json:",inline"`
 
@@ -108,9 +107,6 @@ type ClusterSTSSessionTokenList struct {
 	Items []ClusterSTSSessionToken `json:"items"`
 }
 
-// StoreSpec returns the embedded spec.
-func (g *STSSessionToken) StoreSpec() *common.StoreSpec { return &g.Spec.StoreSpec }
-
 // StoreStatus returns the embedded status.
 func (g *STSSessionToken) StoreStatus() *common.StoreStatus { return &g.Status }
 
@@ -122,9 +118,6 @@ func (g *STSSessionToken) AWS() *AWSSpec { return &g.Spec.AWSSpec }
 
 // RequestParameters returns what STS is asked for; nil means its defaults.
 func (g *STSSessionToken) RequestParameters() *STSRequestParameters { return g.Spec.RequestParameters }
-
-// StoreSpec returns the embedded spec.
-func (g *ClusterSTSSessionToken) StoreSpec() *common.StoreSpec { return &g.Spec.StoreSpec }
 
 // StoreStatus returns the embedded status.
 func (g *ClusterSTSSessionToken) StoreStatus() *common.StoreStatus { return &g.Status }

@@ -62,7 +62,6 @@ type ClusterGCPAccessTokenList struct {
 
 // GCPAccessTokenSpec says whose tokens are made, and what for.
 type GCPAccessTokenSpec struct {
-	common.StoreSpec     `json:",inline"`
 	common.GeneratorSpec `json:",inline"`
 	common.RetrySpec     `json:",inline"`
 
@@ -92,17 +91,11 @@ type ClusterGCPAccessTokenSpec struct {
 	common.ClusterStoreSpec `json:",inline"`
 }
 
-// StoreSpec returns the embedded spec.
-func (g *GCPAccessToken) StoreSpec() *common.StoreSpec { return &g.Spec.StoreSpec }
-
 // StoreStatus returns the embedded status.
 func (g *GCPAccessToken) StoreStatus() *common.StoreStatus { return &g.Status }
 
 // GeneratorSpec returns the embedded spec.
 func (g *GCPAccessToken) GeneratorSpec() *common.GeneratorSpec { return &g.Spec.GeneratorSpec }
-
-// StoreSpec returns the embedded spec.
-func (g *ClusterGCPAccessToken) StoreSpec() *common.StoreSpec { return &g.Spec.StoreSpec }
 
 // StoreStatus returns the embedded status.
 func (g *ClusterGCPAccessToken) StoreStatus() *common.StoreStatus { return &g.Status }

@@ -95,7 +95,6 @@ const (
 
 // VaultDynamicSecretSpec says what to ask Vault for, and how to log in.
 type VaultDynamicSecretSpec struct {
-	common.StoreSpec      `json:",inline"`
 	VaultServer           `json:",inline"`
 	common.GeneratorSpec  `json:",inline"`
 	common.RevocationSpec `json:",inline"`
@@ -125,17 +124,11 @@ type VaultDynamicSecretSpec struct {
 	ResultType ResultType `json:"resultType,omitempty"`
 }
 
-// StoreSpec returns the embedded spec.
-func (s *VaultDynamicSecret) StoreSpec() *common.StoreSpec { return &s.Spec.StoreSpec }
-
 // StoreStatus returns the embedded status.
 func (s *VaultDynamicSecret) StoreStatus() *common.StoreStatus { return &s.Status }
 
 // GeneratorSpec returns the embedded spec.
 func (s *VaultDynamicSecret) GeneratorSpec() *common.GeneratorSpec { return &s.Spec.GeneratorSpec }
-
-// StoreSpec returns the embedded spec.
-func (s *ClusterVaultDynamicSecret) StoreSpec() *common.StoreSpec { return &s.Spec.StoreSpec }
 
 // StoreStatus returns the embedded status.
 func (s *ClusterVaultDynamicSecret) StoreStatus() *common.StoreStatus { return &s.Status }

@@ -58,7 +58,6 @@ type ClusterFakeGeneratorList struct {
 
 // FakeGeneratorSpec says which backend makes the credentials, and of what kind.
 type FakeGeneratorSpec struct {
-	common.StoreSpec      `json:",inline"`
 	common.GeneratorSpec  `json:",inline"`
 	common.RevocationSpec `json:",inline"`
 
@@ -86,17 +85,11 @@ type ClusterFakeGeneratorSpec struct {
 	common.ClusterStoreSpec `json:",inline"`
 }
 
-// StoreSpec returns the embedded spec.
-func (g *FakeGenerator) StoreSpec() *common.StoreSpec { return &g.Spec.StoreSpec }
-
 // StoreStatus returns the embedded status.
 func (g *FakeGenerator) StoreStatus() *common.StoreStatus { return &g.Status }
 
 // GeneratorSpec returns the embedded spec.
 func (g *FakeGenerator) GeneratorSpec() *common.GeneratorSpec { return &g.Spec.GeneratorSpec }
-
-// StoreSpec returns the embedded spec.
-func (g *ClusterFakeGenerator) StoreSpec() *common.StoreSpec { return &g.Spec.StoreSpec }
 
 // StoreStatus returns the embedded status.
 func (g *ClusterFakeGenerator) StoreStatus() *common.StoreStatus { return &g.Status }
