@@ -178,7 +178,7 @@ func TestBadAuth(t *testing.T) {
 
 	for kind, make := range clusterStores {
 		t.Run(kind, func(t *testing.T) {
-			none, beside := common.ClusterStoreSpec{}, common.ClusterStoreSpec{AuthenticationScope: common.ScopeManifestNamespace}
+			none, beside := common.ClusterStoreSpec{}, common.ClusterStoreSpec{ScopeSpec: common.ScopeSpec{AuthenticationScope: common.ScopeManifestNamespace}}
 			elsewhere := web("default")
 			elsewhere.ServiceAccountRef.Namespace = "nowhere"
 			suite.BadStores(t, ns, map[string]operatortest.BadStore{

@@ -33,7 +33,7 @@ func newECR(namespace, name string, s v1alpha1.AWSSpec) *v1alpha1.ECRAuthorizati
 	}
 }
 
-func newClusterECR(name string, s v1alpha1.AWSSpec, conditions ...common.StoreCondition) *v1alpha1.ClusterECRAuthorizationToken {
+func newClusterECR(name string, s v1alpha1.AWSSpec, conditions ...common.NamespaceCondition) *v1alpha1.ClusterECRAuthorizationToken {
 	g := &v1alpha1.ClusterECRAuthorizationToken{Spec: v1alpha1.ClusterECRAuthorizationTokenSpec{ECRAuthorizationTokenSpec: v1alpha1.ECRAuthorizationTokenSpec{AWSSpec: s}}}
 	g.Name, g.Spec.Conditions = name, conditions
 	return g
@@ -45,7 +45,7 @@ func newSTS(namespace, name string, s v1alpha1.AWSSpec) *v1alpha1.STSSessionToke
 	}
 }
 
-func newClusterSTS(name string, s v1alpha1.AWSSpec, conditions ...common.StoreCondition) *v1alpha1.ClusterSTSSessionToken {
+func newClusterSTS(name string, s v1alpha1.AWSSpec, conditions ...common.NamespaceCondition) *v1alpha1.ClusterSTSSessionToken {
 	g := &v1alpha1.ClusterSTSSessionToken{Spec: v1alpha1.ClusterSTSSessionTokenSpec{STSSessionTokenSpec: v1alpha1.STSSessionTokenSpec{AWSSpec: s}}}
 	g.Name, g.Spec.Conditions = name, conditions
 	return g
@@ -269,15 +269,13 @@ func TestBadGenerators(t *testing.T) {
 		all["ECRAuthorizationToken"][name] = operatortest.BadStore{Why: tc.why, Store: newECR(ns, "", tc.spec), Want: tc.want, Says: tc.says}
 		all["STSSessionToken"][name] = operatortest.BadStore{Why: tc.why, Store: newSTS(ns, "", tc.spec), Want: tc.want, Says: tc.says}
 	}
-	keys := common.StoreCondition{AllowedKeys: []string{"*"}}
-	for kind, make := range map[string]func(v1alpha1.AWSSpec, ...common.StoreCondition) store.Object{
-		"ClusterECRAuthorizationToken": func(s v1alpha1.AWSSpec, c ...common.StoreCondition) store.Object { return newClusterECR("", s, c...) },
-		"ClusterSTSSessionToken":       func(s v1alpha1.AWSSpec, c ...common.StoreCondition) store.Object { return newClusterSTS("", s, c...) },
+	for kind, make := range map[string]func(v1alpha1.AWSSpec) store.Object{
+		"ClusterECRAuthorizationToken": func(s v1alpha1.AWSSpec) store.Object { return newClusterECR("", s) },
+		"ClusterSTSSessionToken":       func(s v1alpha1.AWSSpec) store.Object { return newClusterSTS("", s) },
 	} {
 		all[kind] = map[string]operatortest.BadStore{
 			"NoNamespace": {Why: "Which namespace?", Store: make(spec(of("aws"))), Want: invalid, Says: keyID + "Secret aws needs a namespace"},
 			"Missing":     {Why: "It is not there.", Store: make(spec(in("nowhere", byKey()))), Want: invalid, Says: keyID + "Secret nowhere/aws does not exist"},
-			"Keys":        {Why: "What is made has no key in a store.", Store: make(spec(in(ns, byKey())), keys), Want: invalid, Says: "spec.conditions[0].allowedKeys: a generator has no keys"},
 		}
 	}
 	made := func() []string {
@@ -308,7 +306,7 @@ func TestBadGenerators(t *testing.T) {
 			return ""
 		})
 	})
-	other := common.StoreCondition{Namespaces: []string{"elsewhere"}}
+	other := common.NamespaceCondition{Namespaces: []string{"elsewhere"}}
 	for _, g := range []store.ClusterGeneratorObject{newClusterECR("elsewhere", spec(in(ns, byKey())), other), newClusterSTS("elsewhere", spec(in(ns, byKey())), other)} {
 		t.Run("Excluded"+suite.Kind(t, g), func(t *testing.T) { suite.Excludes(t, ns, g) })
 	}

@@ -152,8 +152,8 @@ func testCluster(t *testing.T, srv *emulator.Server) {
 	auth.SecretRef.AccessKeyIDSecretRef.Namespace, auth.SecretRef.SecretAccessKeySecretRef.Namespace = "bank", "bank"
 	spec := v1alpha1.AWSSpec{Region: "us-east-1", Endpoint: srv.URL(), Auth: auth}
 	serves := common.ClusterStoreSpec{Conditions: []common.StoreCondition{{
-		NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"secrets": "aws"}},
-		AllowedKeys:       []string{"${namespace}/*", "/${namespace}/*"},
+		NamespaceCondition: common.NamespaceCondition{NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"secrets": "aws"}}},
+		AllowedKeys:        []string{"${namespace}/*", "/${namespace}/*"},
 	}}}
 	suite.Create(t, &v1alpha1.ClusterAWSSecretsManager{ObjectMeta: metav1.ObjectMeta{Name: "secrets"}, Spec: v1alpha1.ClusterAWSSecretsManagerSpec{
 		AWSSecretsManagerSpec: v1alpha1.AWSSecretsManagerSpec{AWSSpec: spec}, ClusterStoreSpec: serves,

@@ -160,7 +160,7 @@ func TestBadAuth(t *testing.T) {
 
 		// Of a store that logs in as each namespace's own identity there is none to try, so that the object
 		// tells.
-		s := newClusterStore(at(v1alpha1.GCPSpec{Auth: byKey(ns)}), common.ClusterStoreSpec{AuthenticationScope: common.ScopeManifestNamespace})
+		s := newClusterStore(at(v1alpha1.GCPSpec{Auth: byKey(ns)}), common.ClusterStoreSpec{ScopeSpec: common.ScopeSpec{AuthenticationScope: common.ScopeManifestNamespace}})
 		s.Name = "beside"
 		suite.Create(t, s)
 		es := operatortest.ExternalSecret(ns, "beside", "ClusterGCPSecretManager", "beside", "shop-db", "password")

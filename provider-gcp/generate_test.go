@@ -27,7 +27,7 @@ func newTokens(namespace, name string, s tokenSpec) *v1alpha1.GCPAccessToken {
 	return &v1alpha1.GCPAccessToken{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: s}
 }
 
-func newClusterTokens(name string, s tokenSpec, conditions ...common.StoreCondition) *v1alpha1.ClusterGCPAccessToken {
+func newClusterTokens(name string, s tokenSpec, conditions ...common.NamespaceCondition) *v1alpha1.ClusterGCPAccessToken {
 	g := &v1alpha1.ClusterGCPAccessToken{Spec: v1alpha1.ClusterGCPAccessTokenSpec{GCPAccessTokenSpec: s}}
 	g.Name, g.Spec.Conditions = name, conditions
 	return g
@@ -227,10 +227,6 @@ func TestBadGenerators(t *testing.T) {
 	bad = map[string]operatortest.BadStore{
 		"NoNamespace": {Why: "Which namespace?", Store: newClusterTokens("", at(tokenSpec{Auth: byKey("")})), Want: invalid, Says: key + "Secret gcp needs a namespace"},
 		"Missing":     {Why: "It is not there.", Store: newClusterTokens("", at(tokenSpec{Auth: byKey("nowhere")})), Want: invalid, Says: key + "Secret nowhere/gcp does not exist"},
-		"Keys": {
-			Why: "A token has no key in a store.", Store: newClusterTokens("", at(tokenSpec{Auth: byKey(ns)}), common.StoreCondition{AllowedKeys: []string{"*"}}),
-			Want: invalid, Says: "spec.conditions[0].allowedKeys: a generator has no keys",
-		},
 	}
 	t.Run("ClusterGCPAccessToken", func(t *testing.T) { suite.BadStores(t, ns, bad, made) })
 	t.Run("Ungated", func(t *testing.T) {
@@ -238,6 +234,6 @@ func TestBadGenerators(t *testing.T) {
 		suite.Ungated(t, ns, g, `Denied: GCPAccessToken "ungated": `+key+"Google does not accept the key")
 	})
 	t.Run("Excluded", func(t *testing.T) {
-		suite.Excludes(t, ns, newClusterTokens("elsewhere", at(tokenSpec{Auth: byKey(ns)}), common.StoreCondition{Namespaces: []string{"elsewhere"}}))
+		suite.Excludes(t, ns, newClusterTokens("elsewhere", at(tokenSpec{Auth: byKey(ns)}), common.NamespaceCondition{Namespaces: []string{"elsewhere"}}))
 	})
 }

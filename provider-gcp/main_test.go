@@ -174,8 +174,8 @@ func TestProvider(t *testing.T) {
 		Spec: v1alpha1.ClusterGCPSecretManagerSpec{
 			GCPSecretManagerSpec: v1alpha1.GCPSecretManagerSpec{GCPSpec: v1alpha1.GCPSpec{ProjectID: emulator.DefaultProject, Endpoint: srv.URL(), Auth: byKey("orders")}},
 			ClusterStoreSpec: common.ClusterStoreSpec{Conditions: []common.StoreCondition{{
-				NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"team": "orders"}},
-				AllowedKeys:       []string{"${namespace}-*"},
+				NamespaceCondition: common.NamespaceCondition{NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"team": "orders"}}},
+				AllowedKeys:        []string{"${namespace}-*"},
 			}}},
 		},
 	})

@@ -28,7 +28,7 @@ func newDynamic(namespace, name string, s dynamicSpec) *v1alpha1.VaultDynamicSec
 	return &v1alpha1.VaultDynamicSecret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: s}
 }
 
-func newClusterDynamic(name string, s dynamicSpec, conditions ...common.StoreCondition) *v1alpha1.ClusterVaultDynamicSecret {
+func newClusterDynamic(name string, s dynamicSpec, conditions ...common.NamespaceCondition) *v1alpha1.ClusterVaultDynamicSecret {
 	g := &v1alpha1.ClusterVaultDynamicSecret{Spec: v1alpha1.ClusterVaultDynamicSecretSpec{VaultDynamicSecretSpec: s}}
 	g.Name, g.Spec.Conditions = name, conditions
 	return g
@@ -428,17 +428,13 @@ func TestBadGenerators(t *testing.T) {
 	shared.AppRole.RoleRef.Namespace, shared.AppRole.SecretRef.Namespace = ns, ns
 	bad = map[string]operatortest.BadStore{
 		"NoNamespace": {Why: "Which namespace?", Store: newClusterDynamic("", asks(srv, app, good)), Want: invalid, Says: "spec.auth.appRole"},
-		"Keys": {
-			Why: "A path is no key.", Store: newClusterDynamic("", asks(srv, app, shared), common.StoreCondition{AllowedKeys: []string{"accounts/*"}}),
-			Want: invalid, Says: "spec.conditions[0].allowedKeys: a generator has no keys",
-		},
 	}
 	t.Run("ClusterVaultDynamicSecret", func(t *testing.T) { suite.BadStores(t, ns, bad, made) })
 	t.Run("Ungated", func(t *testing.T) {
 		suite.Ungated(t, ns, newDynamic(ns, "ungated", asks(srv, app, wrong)), `Denied: VaultDynamicSecret "ungated": spec.auth.appRole`)
 	})
 	t.Run("Excluded", func(t *testing.T) {
-		suite.Excludes(t, ns, newClusterDynamic("elsewhere", asks(srv, app, shared), common.StoreCondition{Namespaces: []string{"elsewhere"}}))
+		suite.Excludes(t, ns, newClusterDynamic("elsewhere", asks(srv, app, shared), common.NamespaceCondition{Namespaces: []string{"elsewhere"}}))
 	})
 	wantAccounts(t, srv)
 }

@@ -184,7 +184,7 @@ func TestProvider(t *testing.T) {
 	suite.Create(t, &v1alpha1.VaultKV{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "account"}, Spec: byAccount("")})
 	suite.Create(t, &v1alpha1.ClusterVaultKV{ObjectMeta: metav1.ObjectMeta{Name: "shared"}, Spec: v1alpha1.ClusterVaultKVSpec{
 		VaultKVSpec:      byAccount("shop"),
-		ClusterStoreSpec: common.ClusterStoreSpec{Conditions: []common.StoreCondition{{Namespaces: []string{"shop"}, AllowedKeys: []string{"${namespace}/*"}}}},
+		ClusterStoreSpec: common.ClusterStoreSpec{Conditions: []common.StoreCondition{{NamespaceCondition: common.NamespaceCondition{Namespaces: []string{"shop"}}, AllowedKeys: []string{"${namespace}/*"}}}},
 	}})
 
 	suite.Start(t, "provider-vault", config.RBAC, provider)

@@ -123,8 +123,9 @@ func TestSpecHash(t *testing.T) {
 		})
 	}
 	cluster := &fakev1.ClusterFakeGenerator{Spec: fakev1.ClusterFakeGeneratorSpec{
-		FakeGeneratorSpec: base().Spec,
-		ClusterStoreSpec:  v1alpha1.ClusterStoreSpec{AuthenticationScope: v1alpha1.ScopeManifestNamespace, Conditions: []v1alpha1.StoreCondition{{Namespaces: []string{"a"}}}},
+		FakeGeneratorSpec:    base().Spec,
+		ClusterGeneratorSpec: v1alpha1.ClusterGeneratorSpec{Conditions: []v1alpha1.NamespaceCondition{{Namespaces: []string{"a"}}}},
+		ScopeSpec:            v1alpha1.ScopeSpec{AuthenticationScope: v1alpha1.ScopeManifestNamespace},
 	}}
 	if got, err := SpecHash(cluster); err != nil || got != pinned {
 		t.Errorf("SpecHash() of the cluster twin: %s, %v, want %s: whom it serves bears on no value", got, err, pinned)

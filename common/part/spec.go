@@ -13,7 +13,7 @@ import (
 
 // shared are the fields of a generator's spec that bear on when and for whom values are made, but not on
 // the values.
-var shared = fieldsOf(v1alpha1.GeneratorSpec{}, v1alpha1.RetrySpec{}, v1alpha1.RevocationSpec{}, v1alpha1.ClusterStoreSpec{})
+var shared = fieldsOf(v1alpha1.GeneratorSpec{}, v1alpha1.RetrySpec{}, v1alpha1.RevocationSpec{}, v1alpha1.ClusterGeneratorSpec{}, v1alpha1.ScopeSpec{})
 
 func fieldsOf(structs ...any) map[string]bool {
 	names := map[string]bool{}

@@ -31,27 +31,28 @@ func TestAdmits(t *testing.T) {
 	}
 	cases := map[string]struct {
 		reason     string
-		conditions []v1alpha1.StoreCondition
+		conditions []v1alpha1.NamespaceCondition
 		want       bool
 	}{
 		"None":          {"Without conditions every namespace is admitted.", nil, true},
-		"Empty":         {"An entry that names no namespaces admits all.", []v1alpha1.StoreCondition{{}}, true},
-		"EmptySelector": {"{} matches all.", []v1alpha1.StoreCondition{{NamespaceSelector: selects()}}, true},
-		"Selector":      {"Labels admit.", []v1alpha1.StoreCondition{{NamespaceSelector: selects("team", "shop")}}, true},
-		"SelectorOther": {"Other labels do not.", []v1alpha1.StoreCondition{{NamespaceSelector: selects("team", "bank")}}, false},
-		"Name":          {"A name admits.", []v1alpha1.StoreCondition{{Namespaces: []string{"bank", "shop"}}}, true},
-		"NameOther":     {"Another name does not.", []v1alpha1.StoreCondition{{Namespaces: []string{"shop-2"}}}, false},
-		"NameCase":      {"Names are as they are spelled.", []v1alpha1.StoreCondition{{Namespaces: []string{"Shop"}}}, false},
-		"Regex":         {"A regular expression admits.", []v1alpha1.StoreCondition{{NamespaceRegexes: []string{"sh.p"}}}, true},
-		"RegexPart":     {"It must match the whole name.", []v1alpha1.StoreCondition{{NamespaceRegexes: []string{"sho", "hop"}}}, false},
-		"RegexEither":   {"Also where it has alternatives.", []v1alpha1.StoreCondition{{NamespaceRegexes: []string{"a|sho"}}}, false},
-		"Alternatives":  {"Selector, names and expressions are alternatives.", []v1alpha1.StoreCondition{{NamespaceSelector: selects("team", "bank"), Namespaces: []string{"shop"}}}, true},
-		"Entries":       {"So are entries.", []v1alpha1.StoreCondition{{Namespaces: []string{"bank"}}, {NamespaceRegexes: []string{"s.*"}}}, true},
-		"AllOther":      {"None matches.", []v1alpha1.StoreCondition{{Namespaces: []string{"bank"}}, {NamespaceRegexes: []string{"b.*"}}}, false},
+		"Empty":         {"An entry that names no namespaces admits all.", []v1alpha1.NamespaceCondition{{}}, true},
+		"EmptySelector": {"{} matches all.", []v1alpha1.NamespaceCondition{{NamespaceSelector: selects()}}, true},
+		"Selector":      {"Labels admit.", []v1alpha1.NamespaceCondition{{NamespaceSelector: selects("team", "shop")}}, true},
+		"SelectorOther": {"Other labels do not.", []v1alpha1.NamespaceCondition{{NamespaceSelector: selects("team", "bank")}}, false},
+		"Name":          {"A name admits.", []v1alpha1.NamespaceCondition{{Namespaces: []string{"bank", "shop"}}}, true},
+		"NameOther":     {"Another name does not.", []v1alpha1.NamespaceCondition{{Namespaces: []string{"shop-2"}}}, false},
+		"NameCase":      {"Names are as they are spelled.", []v1alpha1.NamespaceCondition{{Namespaces: []string{"Shop"}}}, false},
+		"Regex":         {"A regular expression admits.", []v1alpha1.NamespaceCondition{{NamespaceRegexes: []string{"sh.p"}}}, true},
+		"RegexPart":     {"It must match the whole name.", []v1alpha1.NamespaceCondition{{NamespaceRegexes: []string{"sho", "hop"}}}, false},
+		"RegexEither":   {"Also where it has alternatives.", []v1alpha1.NamespaceCondition{{NamespaceRegexes: []string{"a|sho"}}}, false},
+		"Alternatives":  {"Selector, names and expressions are alternatives.", []v1alpha1.NamespaceCondition{{NamespaceSelector: selects("team", "bank"), Namespaces: []string{"shop"}}}, true},
+		"Entries":       {"So are entries.", []v1alpha1.NamespaceCondition{{Namespaces: []string{"bank"}}, {NamespaceRegexes: []string{"s.*"}}}, true},
+		"AllOther":      {"None matches.", []v1alpha1.NamespaceCondition{{Namespaces: []string{"bank"}}, {NamespaceRegexes: []string{"b.*"}}}, false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if _, got := rules(t, tc.conditions...).Grant("shop", map[string]string{"team": "shop"}); got != tc.want {
+			conditions := v1alpha1.ClusterGeneratorSpec{Conditions: tc.conditions}.AsStore(v1alpha1.ScopeSpec{}).Conditions
+			if _, got := rules(t, conditions...).Grant("shop", map[string]string{"team": "shop"}); got != tc.want {
 				t.Errorf("\n%s\nGrant(): admitted %t, want %t", tc.reason, got, tc.want)
 			}
 		})
@@ -107,7 +108,7 @@ func TestReads(t *testing.T) {
 		"MiddleNot":     {"All parts must be there.", []v1alpha1.StoreCondition{keys("a*b*c")}, "a-c-b", false},
 		"MiddleOverlap": {"And not twice the same.", []v1alpha1.StoreCondition{keys("ab*ba")}, "aba", false},
 		"EntriesAdd":    {"What entries allow adds up.", []v1alpha1.StoreCondition{keys("x"), keys("y")}, "y", true},
-		"EntryOfOthers": {"But only what the namespace's entries allow.", []v1alpha1.StoreCondition{keys("x"), {Namespaces: []string{"bank"}, AllowedKeys: []string{"y"}}}, "y", false},
+		"EntryOfOthers": {"But only what the namespace's entries allow.", []v1alpha1.StoreCondition{keys("x"), {NamespaceCondition: v1alpha1.NamespaceCondition{Namespaces: []string{"bank"}}, AllowedKeys: []string{"y"}}}, "y", false},
 		"ReadOnly":      {"What may only be read may be read.", []v1alpha1.StoreCondition{{Access: v1alpha1.AccessReadOnly}}, "x", true},
 	}
 	for name, tc := range cases {
@@ -187,8 +188,8 @@ func TestNew(t *testing.T) {
 		condition v1alpha1.StoreCondition
 		want      string
 	}{
-		"Regex":    {"An expression that cannot be read names its field.", v1alpha1.StoreCondition{NamespaceRegexes: []string{"a", "("}}, "spec.conditions[0].namespaceRegexes[1]: "},
-		"Selector": {"So does a selector.", v1alpha1.StoreCondition{NamespaceSelector: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Near"}}}}, "spec.conditions[0].namespaceSelector: "},
+		"Regex":    {"An expression that cannot be read names its field.", v1alpha1.StoreCondition{NamespaceCondition: v1alpha1.NamespaceCondition{NamespaceRegexes: []string{"a", "("}}}, "spec.conditions[0].namespaceRegexes[1]: "},
+		"Selector": {"So does a selector.", v1alpha1.StoreCondition{NamespaceCondition: v1alpha1.NamespaceCondition{NamespaceSelector: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Near"}}}}}, "spec.conditions[0].namespaceSelector: "},
 		"NoKey":    {"A pattern that is empty is a slip.", v1alpha1.StoreCondition{AllowedKeys: []string{""}}, "spec.conditions[0].allowedKeys: "},
 	}
 	for name, tc := range cases {
@@ -204,8 +205,8 @@ func TestNew(t *testing.T) {
 func TestByLabels(t *testing.T) {
 	got := map[string]bool{
 		"none":     rules(t).ByLabels(),
-		"names":    rules(t, v1alpha1.StoreCondition{Namespaces: []string{"a"}}).ByLabels(),
-		"selector": rules(t, v1alpha1.StoreCondition{}, v1alpha1.StoreCondition{NamespaceSelector: &metav1.LabelSelector{}}).ByLabels(),
+		"names":    rules(t, v1alpha1.StoreCondition{NamespaceCondition: v1alpha1.NamespaceCondition{Namespaces: []string{"a"}}}).ByLabels(),
+		"selector": rules(t, v1alpha1.StoreCondition{}, v1alpha1.StoreCondition{NamespaceCondition: v1alpha1.NamespaceCondition{NamespaceSelector: &metav1.LabelSelector{}}}).ByLabels(),
 	}
 	if diff := cmp.Diff(map[string]bool{"none": false, "names": false, "selector": true}, got); diff != "" {
 		t.Errorf("ByLabels(): -want, +got:\n%s", diff)

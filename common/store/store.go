@@ -41,11 +41,11 @@ func SourceSpec(o Object) *v1alpha1.SourceSpec {
 	return &o.(StoreObject).StoreSpec().SourceSpec
 }
 
-// A ClusterObject is an Object of a cluster Kind: it also embeds ClusterStoreSpec.
+// A ClusterObject is an Object of a cluster Kind: it also embeds ClusterStoreSpec or ClusterGeneratorSpec.
 type ClusterObject interface {
 	Object
 
-	// ClusterStoreSpec returns the embedded spec.
+	// ClusterStoreSpec returns the embedded spec, that of a generator by AsStore.
 	ClusterStoreSpec() *v1alpha1.ClusterStoreSpec
 }
 

@@ -22,3 +22,22 @@ type RevocationSpec struct {
 	// +optional
 	RevocationDelay Duration `json:"revocationDelay,omitempty"`
 }
+
+// ClusterGeneratorSpec is embedded by the cluster twin of every generator Kind. It says whom the generator
+// serves.
+type ClusterGeneratorSpec struct {
+	// Which namespaces may use the generator: those that an entry matches. None: every namespace.
+	// +optional
+	// +kubebuilder:validation:MaxItems=100
+	// +listType=atomic
+	Conditions []NamespaceCondition `json:"conditions,omitempty"`
+}
+
+// AsStore returns the spec of a store that serves the same namespaces.
+func (s ClusterGeneratorSpec) AsStore(scope ScopeSpec) *ClusterStoreSpec {
+	out := &ClusterStoreSpec{ScopeSpec: scope}
+	for _, c := range s.Conditions {
+		out.Conditions = append(out.Conditions, StoreCondition{NamespaceCondition: c})
+	}
+	return out
+}

@@ -144,15 +144,20 @@ type ServiceAccountSelector struct {
 	Namespace string `json:"namespace,omitempty"`
 }
 
-// ClusterStoreSpec is embedded by the cluster twin of every store Kind, beside StoreSpec. It says whom
-// the store serves.
-type ClusterStoreSpec struct {
+// ScopeSpec is embedded by the cluster twins whose specs refer to credentials.
+type ScopeSpec struct {
 	// Where references to credentials are looked up. ProviderNamespace (the default): in the
 	// namespace that each of them names. ManifestNamespace: beside the object that refers to the
 	// store, which then is read as whoever those credentials belong to.
 	// +optional
 	// +kubebuilder:validation:Enum="";ProviderNamespace;ManifestNamespace
 	AuthenticationScope AuthenticationScope `json:"authenticationScope,omitempty"`
+}
+
+// ClusterStoreSpec is embedded by the cluster twin of every store Kind, beside StoreSpec. It says whom
+// the store serves.
+type ClusterStoreSpec struct {
+	ScopeSpec `json:",inline"`
 
 	// Which namespaces may use the store, and for what. Each entry that matches a namespace admits
 	// it, and what entries allow adds up. None: every namespace may use all of the store.
@@ -171,9 +176,9 @@ const (
 	ScopeManifestNamespace AuthenticationScope = "ManifestNamespace"
 )
 
-// StoreCondition admits namespaces to a cluster Kind. Selector, names and regular expressions are
+// NamespaceCondition admits namespaces to a cluster Kind. Selector, names and regular expressions are
 // alternatives; without any the entry admits every namespace.
-type StoreCondition struct {
+type NamespaceCondition struct {
 	// Labels of the namespaces; {} matches all.
 	// +optional
 	NamespaceSelector *metav1.LabelSelector `json:"namespaceSelector,omitempty"`
@@ -191,6 +196,11 @@ type StoreCondition struct {
 	// +kubebuilder:validation:items:MaxLength=256
 	// +listType=set
 	NamespaceRegexes []string `json:"namespaceRegexes,omitempty"`
+}
+
+// StoreCondition admits namespaces to a store, and may limit what they use of it.
+type StoreCondition struct {
+	NamespaceCondition `json:",inline"`
 
 	// Keys that the namespaces may read, find and push, as the object spells them. * stands for any
 	// characters, / included, and ${namespace} for the name of the object's namespace. None: all keys.

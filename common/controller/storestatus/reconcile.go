@@ -134,9 +134,6 @@ func (r *Reconciler) check(ctx context.Context, s store.Object) ([]string, error
 		if _, err := scope.New(c.ClusterStoreSpec()); err != nil {
 			return s.StoreStatus().Capabilities, err
 		}
-		if err := keyless(r.kind, c.ClusterStoreSpec()); err != nil {
-			return s.StoreStatus().Capabilities, err
-		}
 		if c.ClusterStoreSpec().AuthenticationScope == v1alpha1.ScopeManifestNamespace {
 			return s.StoreStatus().Capabilities, nil // There is no one identity to try.
 		}
@@ -154,19 +151,6 @@ func (r *Reconciler) connect(ctx context.Context, s store.Object) (any, error) {
 		return r.pool.Generator(r.kind, s, "").Client(ctx)
 	}
 	return r.pool.Loader(r.kind, s, "").Client(ctx)
-}
-
-// keyless refuses conditions on keys where there are none: nobody shall rely on them.
-func keyless(k store.Kind, spec *v1alpha1.ClusterStoreSpec) error {
-	for i, c := range spec.Conditions {
-		switch {
-		case k.Generator && len(c.AllowedKeys) > 0:
-			return store.NewError(store.Invalid, "spec.conditions[%d].allowedKeys: a generator has no keys; remove it", i)
-		case k.Generator && c.Access != "":
-			return store.NewError(store.Invalid, "spec.conditions[%d].access: nothing is pushed to a generator; remove it", i)
-		}
-	}
-	return nil
 }
 
 // warn tells of warnings that are new.

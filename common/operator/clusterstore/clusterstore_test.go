@@ -20,7 +20,7 @@ import (
 // TestAdmission has namespaces come into the scope of a store and go out of it, by their labels and by
 // the store's conditions. Who is out keeps the Secret as it is, and costs no call.
 func TestAdmission(t *testing.T) {
-	selects := []v1alpha1.StoreCondition{{NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"team": "shop"}}}}
+	selects := []v1alpha1.StoreCondition{{NamespaceCondition: v1alpha1.NamespaceCondition{NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"team": "shop"}}}}}
 	e := newEnv(t, v1alpha1.ClusterStoreSpec{Conditions: selects})
 	e.backend.Put("db", []byte("one"))
 	e.namespace("in", map[string]string{"team": "shop"})
@@ -60,10 +60,10 @@ func TestAdmission(t *testing.T) {
 	conditions := func(c ...v1alpha1.StoreCondition) {
 		update(e, &fakev1.ClusterFakeStore{ObjectMeta: metav1.ObjectMeta{Name: e.name}}, func(s *fakev1.ClusterFakeStore) { s.Spec.Conditions = c })
 	}
-	conditions(v1alpha1.StoreCondition{Namespaces: []string{e.ns("in")}})
+	conditions(v1alpha1.StoreCondition{NamespaceCondition: v1alpha1.NamespaceCondition{Namespaces: []string{e.ns("in")}}})
 	e.wantReady("in", v1alpha1.ReasonSecretSynced)
 	e.wantReady("out", v1alpha1.ReasonForbidden)
-	conditions(v1alpha1.StoreCondition{NamespaceRegexes: []string{"("}})
+	conditions(v1alpha1.StoreCondition{NamespaceCondition: v1alpha1.NamespaceCondition{NamespaceRegexes: []string{"("}}})
 	if m := e.wantStore(v1alpha1.ReasonStoreInvalidSpec); !strings.HasPrefix(m, "spec.conditions[0].namespaceRegexes[0]: ") {
 		t.Errorf("the store says %q, want it to name the field", m)
 	}
@@ -134,7 +134,7 @@ func (e *env) credentials(namespace, password string) *corev1.Secret {
 // TestManifestNamespace has each namespace log in with credentials of its own. What one has is nothing
 // to another, and what changes counts at once.
 func TestManifestNamespace(t *testing.T) {
-	e := newEnv(t, v1alpha1.ClusterStoreSpec{AuthenticationScope: v1alpha1.ScopeManifestNamespace}, password(""))
+	e := newEnv(t, v1alpha1.ClusterStoreSpec{ScopeSpec: v1alpha1.ScopeSpec{AuthenticationScope: v1alpha1.ScopeManifestNamespace}}, password(""))
 	e.backend.SetPassword("right")
 	e.backend.Put("db", []byte("one"))
 	for _, n := range []string{"right", "wrong", "none"} {

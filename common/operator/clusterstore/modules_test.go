@@ -65,7 +65,7 @@ func TestContributionOfCluster(t *testing.T) {
 		reason string
 		rules  v1alpha1.StoreCondition
 	}{
-		{"The namespace is not admitted any more.", v1alpha1.StoreCondition{Namespaces: []string{"elsewhere"}}},
+		{"The namespace is not admitted any more.", v1alpha1.StoreCondition{NamespaceCondition: v1alpha1.NamespaceCondition{Namespaces: []string{"elsewhere"}}}},
 		{"Nor is the key.", v1alpha1.StoreCondition{AllowedKeys: []string{"elsewhere/*"}}},
 	} {
 		conditions(tc.rules)

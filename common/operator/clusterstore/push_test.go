@@ -70,9 +70,9 @@ func TestPushConditions(t *testing.T) {
 		update(e, &fakev1.ClusterFakeStore{ObjectMeta: metav1.ObjectMeta{Name: e.name}}, func(s *fakev1.ClusterFakeStore) { s.Spec.Conditions = c })
 	}
 	conditions(
-		v1alpha1.StoreCondition{Namespaces: []string{e.ns("in")}, AllowedKeys: []string{"${namespace}/*"}},
-		v1alpha1.StoreCondition{Namespaces: []string{e.ns("escape")}, AllowedKeys: []string{"${namespace}/*"}},
-		v1alpha1.StoreCondition{Namespaces: []string{e.ns("reads")}, Access: v1alpha1.AccessReadOnly},
+		v1alpha1.StoreCondition{NamespaceCondition: v1alpha1.NamespaceCondition{Namespaces: []string{e.ns("in")}}, AllowedKeys: []string{"${namespace}/*"}},
+		v1alpha1.StoreCondition{NamespaceCondition: v1alpha1.NamespaceCondition{Namespaces: []string{e.ns("escape")}}, AllowedKeys: []string{"${namespace}/*"}},
+		v1alpha1.StoreCondition{NamespaceCondition: v1alpha1.NamespaceCondition{Namespaces: []string{e.ns("reads")}}, Access: v1alpha1.AccessReadOnly},
 	)
 	for _, ns := range []string{"in", "escape", "reads", "out"} {
 		e.namespace(ns, nil)

@@ -72,8 +72,8 @@ type PasswordSpec struct {
 
 // ClusterPasswordSpec is a PasswordSpec that says whom it serves.
 type ClusterPasswordSpec struct {
-	PasswordSpec            `json:",inline"`
-	common.ClusterStoreSpec `json:",inline"`
+	PasswordSpec                `json:",inline"`
+	common.ClusterGeneratorSpec `json:",inline"`
 }
 
 // PasswordSettings say what the passwords are like. The rules are those that can be seen without
@@ -159,7 +159,7 @@ func (p *ClusterPassword) StoreStatus() *common.StoreStatus { return &p.Status }
 // GeneratorSpec returns the embedded spec.
 func (p *ClusterPassword) GeneratorSpec() *common.GeneratorSpec { return &p.Spec.GeneratorSpec }
 
-// ClusterStoreSpec returns the embedded spec.
+// ClusterStoreSpec returns the embedded spec as that of a store.
 func (p *ClusterPassword) ClusterStoreSpec() *common.ClusterStoreSpec {
-	return &p.Spec.ClusterStoreSpec
+	return p.Spec.AsStore(common.ScopeSpec{})
 }

@@ -76,8 +76,9 @@ type ClusterECRAuthorizationToken struct {
 
 // ClusterECRAuthorizationTokenSpec is an ECRAuthorizationTokenSpec that says whom it serves.
 type ClusterECRAuthorizationTokenSpec struct {
-	ECRAuthorizationTokenSpec `json:",inline"`
-	common.ClusterStoreSpec   `json:",inline"`
+	ECRAuthorizationTokenSpec   `json:",inline"`
+	common.ClusterGeneratorSpec `json:",inline"`
+	common.ScopeSpec            `json:",inline"`
 }
 
 // ClusterECRAuthorizationTokenList is a list of ClusterECRAuthorizationTokens.
@@ -110,9 +111,9 @@ func (g *ClusterECRAuthorizationToken) GeneratorSpec() *common.GeneratorSpec {
 	return &g.Spec.GeneratorSpec
 }
 
-// ClusterStoreSpec returns the embedded spec.
+// ClusterStoreSpec returns the embedded spec as that of a store.
 func (g *ClusterECRAuthorizationToken) ClusterStoreSpec() *common.ClusterStoreSpec {
-	return &g.Spec.ClusterStoreSpec
+	return g.Spec.AsStore(g.Spec.ScopeSpec)
 }
 
 // AWS returns the embedded spec.

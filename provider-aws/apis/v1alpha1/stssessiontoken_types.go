@@ -93,8 +93,9 @@ type ClusterSTSSessionToken struct {
 
 // ClusterSTSSessionTokenSpec is an STSSessionTokenSpec that says whom it serves.
 type ClusterSTSSessionTokenSpec struct {
-	STSSessionTokenSpec     `json:",inline"`
-	common.ClusterStoreSpec `json:",inline"`
+	STSSessionTokenSpec         `json:",inline"`
+	common.ClusterGeneratorSpec `json:",inline"`
+	common.ScopeSpec            `json:",inline"`
 }
 
 // ClusterSTSSessionTokenList is a list of ClusterSTSSessionTokens.
@@ -125,9 +126,9 @@ func (g *ClusterSTSSessionToken) StoreStatus() *common.StoreStatus { return &g.S
 // GeneratorSpec returns the embedded spec.
 func (g *ClusterSTSSessionToken) GeneratorSpec() *common.GeneratorSpec { return &g.Spec.GeneratorSpec }
 
-// ClusterStoreSpec returns the embedded spec.
+// ClusterStoreSpec returns the embedded spec as that of a store.
 func (g *ClusterSTSSessionToken) ClusterStoreSpec() *common.ClusterStoreSpec {
-	return &g.Spec.ClusterStoreSpec
+	return g.Spec.AsStore(g.Spec.ScopeSpec)
 }
 
 // AWS returns the embedded spec.

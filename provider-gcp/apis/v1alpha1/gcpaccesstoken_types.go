@@ -87,8 +87,9 @@ type GCPAccessTokenSpec struct {
 
 // ClusterGCPAccessTokenSpec is a GCPAccessTokenSpec that says whom it serves.
 type ClusterGCPAccessTokenSpec struct {
-	GCPAccessTokenSpec      `json:",inline"`
-	common.ClusterStoreSpec `json:",inline"`
+	GCPAccessTokenSpec          `json:",inline"`
+	common.ClusterGeneratorSpec `json:",inline"`
+	common.ScopeSpec            `json:",inline"`
 }
 
 // StoreStatus returns the embedded status.
@@ -103,7 +104,7 @@ func (g *ClusterGCPAccessToken) StoreStatus() *common.StoreStatus { return &g.St
 // GeneratorSpec returns the embedded spec.
 func (g *ClusterGCPAccessToken) GeneratorSpec() *common.GeneratorSpec { return &g.Spec.GeneratorSpec }
 
-// ClusterStoreSpec returns the embedded spec.
+// ClusterStoreSpec returns the embedded spec as that of a store.
 func (g *ClusterGCPAccessToken) ClusterStoreSpec() *common.ClusterStoreSpec {
-	return &g.Spec.ClusterStoreSpec
+	return g.Spec.AsStore(g.Spec.ScopeSpec)
 }

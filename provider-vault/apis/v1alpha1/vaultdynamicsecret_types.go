@@ -69,8 +69,9 @@ type ClusterVaultDynamicSecretList struct {
 
 // ClusterVaultDynamicSecretSpec is a VaultDynamicSecretSpec that says whom it serves.
 type ClusterVaultDynamicSecretSpec struct {
-	VaultDynamicSecretSpec  `json:",inline"`
-	common.ClusterStoreSpec `json:",inline"`
+	VaultDynamicSecretSpec      `json:",inline"`
+	common.ClusterGeneratorSpec `json:",inline"`
+	common.ScopeSpec            `json:",inline"`
 }
 
 // Method is the method of a request to Vault.
@@ -138,7 +139,7 @@ func (s *ClusterVaultDynamicSecret) GeneratorSpec() *common.GeneratorSpec {
 	return &s.Spec.GeneratorSpec
 }
 
-// ClusterStoreSpec returns the embedded spec.
+// ClusterStoreSpec returns the embedded spec as that of a store.
 func (s *ClusterVaultDynamicSecret) ClusterStoreSpec() *common.ClusterStoreSpec {
-	return &s.Spec.ClusterStoreSpec
+	return s.Spec.AsStore(s.Spec.ScopeSpec)
 }

@@ -81,8 +81,9 @@ type FakeGeneratorSpec struct {
 
 // ClusterFakeGeneratorSpec is a FakeGeneratorSpec that says whom it serves.
 type ClusterFakeGeneratorSpec struct {
-	FakeGeneratorSpec       `json:",inline"`
-	common.ClusterStoreSpec `json:",inline"`
+	FakeGeneratorSpec           `json:",inline"`
+	common.ClusterGeneratorSpec `json:",inline"`
+	common.ScopeSpec            `json:",inline"`
 }
 
 // StoreStatus returns the embedded status.
@@ -97,7 +98,7 @@ func (g *ClusterFakeGenerator) StoreStatus() *common.StoreStatus { return &g.Sta
 // GeneratorSpec returns the embedded spec.
 func (g *ClusterFakeGenerator) GeneratorSpec() *common.GeneratorSpec { return &g.Spec.GeneratorSpec }
 
-// ClusterStoreSpec returns the embedded spec.
+// ClusterStoreSpec returns the embedded spec as that of a store.
 func (g *ClusterFakeGenerator) ClusterStoreSpec() *common.ClusterStoreSpec {
-	return &g.Spec.ClusterStoreSpec
+	return g.Spec.AsStore(g.Spec.ScopeSpec)
 }
