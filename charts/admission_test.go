@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
-	"github.com/direct-secrets/direct-secrets/common/controlplane"
+	"github.com/direct-secrets/direct-secrets/common/testing/controlplane"
 	"github.com/direct-secrets/direct-secrets/e2e/helm"
 )
 

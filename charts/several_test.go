@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/direct-secrets/direct-secrets/common/controlplane"
+	"github.com/direct-secrets/direct-secrets/common/testing/controlplane"
 	"github.com/direct-secrets/direct-secrets/e2e/helm"
 )
 

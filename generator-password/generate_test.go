@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	common "github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
-	"github.com/direct-secrets/direct-secrets/common/controlplane"
-	"github.com/direct-secrets/direct-secrets/common/operator/operatortest"
+	"github.com/direct-secrets/direct-secrets/common/testing/controlplane"
+	"github.com/direct-secrets/direct-secrets/common/testing/operatortest"
 	"github.com/direct-secrets/direct-secrets/generator-password/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/generator-password/config"
 	"github.com/direct-secrets/direct-secrets/generator-password/examples"
@@ -26,7 +26,7 @@ func serving(s spec, conditions ...common.NamespaceCondition) *v1alpha1.ClusterP
 func TestGenerates(t *testing.T) {
 	const ns = "generates"
 	suite.Namespace(t, ns, nil)
-	suite.Start(t, "generator-password", config.RBAC, generator)
+	suite.Start(t, "generator-password", config.RBAC, newOperator)
 	cases := map[string]struct {
 		settings wanted
 		keys     []string
@@ -67,7 +67,7 @@ func TestGenerates(t *testing.T) {
 func TestKeepPrevious(t *testing.T) {
 	const ns = "keep-previous"
 	suite.Namespace(t, ns, nil)
-	suite.Start(t, "generator-password", config.RBAC, generator)
+	suite.Start(t, "generator-password", config.RBAC, newOperator)
 	g := namespaced(ns, "db", spec{GeneratorSpec: common.GeneratorSpec{KeepPrevious: true}})
 	suite.Create(t, g)
 	es := operatortest.Generated(ns, "db", "Password", "db")
@@ -99,7 +99,7 @@ func TestKeepPrevious(t *testing.T) {
 func TestGenerateExamples(t *testing.T) {
 	suite.Namespace(t, "shop", map[string]string{"passwords": "generated"})
 	suite.Namespace(t, "garden", nil)
-	suite.Start(t, "generator-password", config.RBAC, generator)
+	suite.Start(t, "generator-password", config.RBAC, newOperator)
 	suite.Apply(t, examples.Password, func(*unstructured.Unstructured) {})
 	outside := operatortest.Generated("garden", "sessions", "ClusterPassword", "sessions")
 	suite.Create(t, outside)
@@ -126,7 +126,7 @@ func TestGenerateExamples(t *testing.T) {
 func TestBadGenerators(t *testing.T) {
 	const ns = "bad-generators"
 	suite.Namespace(t, ns, nil)
-	suite.Start(t, "generator-password", config.RBAC, generator)
+	suite.Start(t, "generator-password", config.RBAC, newOperator)
 	// Each passes the rules of the CRD.
 	cases := map[string]struct {
 		why  string

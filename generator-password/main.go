@@ -9,9 +9,9 @@ import (
 	"github.com/direct-secrets/direct-secrets/generator-password/password"
 )
 
-func main() { os.Exit(generator().Main()) }
+func main() { os.Exit(newOperator().Main()) }
 
-func generator(opts ...operator.Option) *operator.Operator {
+func newOperator(opts ...operator.Option) *operator.Operator {
 	opts = append(opts, operator.WithScheme(v1alpha1.AddToScheme))
 	for _, kind := range password.Kinds() {
 		opts = append(opts, operator.WithStore(kind))

@@ -9,9 +9,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	common "github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
-	"github.com/direct-secrets/direct-secrets/common/controlplane"
-	"github.com/direct-secrets/direct-secrets/common/operator/operatortest"
-	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/provider"
+	"github.com/direct-secrets/direct-secrets/common/testing/controlplane"
+	"github.com/direct-secrets/direct-secrets/common/testing/operatortest"
 	"github.com/direct-secrets/direct-secrets/generator-password/apis/crds"
 	"github.com/direct-secrets/direct-secrets/generator-password/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/generator-password/config"
@@ -107,7 +107,7 @@ func TestConditions(t *testing.T) {
 	weak := spec{PasswordSettings: wanted{Digits: new(int32(19)), Length: 19, AllowRepeat: true}}
 	cases := map[string]struct {
 		reason string
-		object store.Object
+		object provider.Object
 		want   string
 	}{
 		"Good":        {"Nothing is left to fill in.", namespaced(ns, "good", spec{}), "True Valid"},
@@ -118,7 +118,7 @@ func TestConditions(t *testing.T) {
 	for _, tc := range cases {
 		suite.Create(t, tc.object)
 	}
-	suite.Start(t, "generator-password", config.RBAC, generator)
+	suite.Start(t, "generator-password", config.RBAC, newOperator)
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			controlplane.Eventually(t, func() string {
@@ -129,7 +129,7 @@ func TestConditions(t *testing.T) {
 				return ""
 			})
 			if strings.HasPrefix(tc.want, "True") {
-				if diff := cmp.Diff([]string{store.CapabilityGenerate}, tc.object.StoreStatus().Capabilities); diff != "" {
+				if diff := cmp.Diff([]string{provider.CapabilityGenerate}, tc.object.StoreStatus().Capabilities); diff != "" {
 					t.Errorf("capabilities: -want, +got:\n%s", diff)
 				}
 			}

@@ -18,5 +18,5 @@ done
 echo "== common, on a control plane"
 scenarios='^(TestSync|TestHangingStores|TestMixed|TestMoves|TestRotation|TestNothingLeft|TestPush|TestPushFailover|TestGate|TestSharedDuties|TestProviderNotRunning)$'
 (cd common && $RACE -run "$scenarios|^(TestClusterExternalSecret|TestClusterPushSecret|TestFanOutRivals)$" ./operator/...) || failed=1
-(cd common && $RACE ./watch ./presence ./connection ./credentials) || failed=1
+(cd common && $RACE ./internal/watch ./internal/presence ./internal/dispatch ./internal/credentials) || failed=1
 exit $failed

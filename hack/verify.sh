@@ -32,7 +32,7 @@ for module in common provider-* generator-*; do
 	others=$(grep -oE 'direct-secrets/direct-secrets/(provider|generator)-[a-z0-9-]+' "$module/go.mod" | grep -v "/$module\$" | sort -u || true)
 	[[ -z $others ]] || fail "$module must not depend on $others"
 done
-grep -qF "\"$(hack/controlplane.sh --version)\"" common/controlplane/assets.go ||
+grep -qF "\"$(hack/controlplane.sh --version)\"" common/testing/controlplane/assets.go ||
 	fail "controlplane.Version is not $(hack/controlplane.sh --version), which the servers' go.mod files pin"
 
 echo "== imports"

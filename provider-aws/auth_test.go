@@ -14,18 +14,18 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	common "github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
-	"github.com/direct-secrets/direct-secrets/common/controlplane"
-	"github.com/direct-secrets/direct-secrets/common/operator/operatortest"
-	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/provider"
+	"github.com/direct-secrets/direct-secrets/common/testing/controlplane"
+	"github.com/direct-secrets/direct-secrets/common/testing/operatortest"
 	"github.com/direct-secrets/direct-secrets/provider-aws/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/provider-aws/config"
 	"github.com/direct-secrets/direct-secrets/provider-aws/emulator"
 )
 
 // stores make a store of each Kind of AWS in a namespace.
-var stores = map[string]func(namespace string, spec v1alpha1.AWSSpec) store.Object{
-	"AWSSecretsManager": func(namespace string, spec v1alpha1.AWSSpec) store.Object { return newStore(namespace, "", spec) },
-	"AWSParameterStore": func(namespace string, spec v1alpha1.AWSSpec) store.Object {
+var stores = map[string]func(namespace string, spec v1alpha1.AWSSpec) provider.Object{
+	"AWSSecretsManager": func(namespace string, spec v1alpha1.AWSSpec) provider.Object { return newStore(namespace, "", spec) },
+	"AWSParameterStore": func(namespace string, spec v1alpha1.AWSSpec) provider.Object {
 		return &v1alpha1.AWSParameterStore{
 			ObjectMeta: metav1.ObjectMeta{Namespace: namespace}, Spec: v1alpha1.AWSParameterStoreSpec{AWSSpec: spec},
 		}
@@ -33,13 +33,13 @@ var stores = map[string]func(namespace string, spec v1alpha1.AWSSpec) store.Obje
 }
 
 // clusterStores make a store of each of their twins.
-var clusterStores = map[string]func(spec v1alpha1.AWSSpec, serves common.ClusterStoreSpec) store.ClusterObject{
-	"ClusterAWSSecretsManager": func(spec v1alpha1.AWSSpec, serves common.ClusterStoreSpec) store.ClusterObject {
+var clusterStores = map[string]func(spec v1alpha1.AWSSpec, serves common.ClusterStoreSpec) provider.ClusterObject{
+	"ClusterAWSSecretsManager": func(spec v1alpha1.AWSSpec, serves common.ClusterStoreSpec) provider.ClusterObject {
 		return &v1alpha1.ClusterAWSSecretsManager{Spec: v1alpha1.ClusterAWSSecretsManagerSpec{
 			AWSSecretsManagerSpec: v1alpha1.AWSSecretsManagerSpec{AWSSpec: spec}, ClusterStoreSpec: serves,
 		}}
 	},
-	"ClusterAWSParameterStore": func(spec v1alpha1.AWSSpec, serves common.ClusterStoreSpec) store.ClusterObject {
+	"ClusterAWSParameterStore": func(spec v1alpha1.AWSSpec, serves common.ClusterStoreSpec) provider.ClusterObject {
 		return &v1alpha1.ClusterAWSParameterStore{Spec: v1alpha1.ClusterAWSParameterStoreSpec{
 			AWSParameterStoreSpec: v1alpha1.AWSParameterStoreSpec{AWSSpec: spec}, ClusterStoreSpec: serves,
 		}}
@@ -107,7 +107,7 @@ func TestBadAuth(t *testing.T) {
 	suite.Secret(t, ns, "aws", accessKey)
 	suite.Secret(t, ns, "expired", expiredKey(t, srv, roles+"first"))
 	suite.Secret(t, ns, "bad", map[string]string{"id": "AKIAUNKNOWN", "key": "c4n4ry", "token": "c4n4ry", "blank": " \n"})
-	suite.Start(t, "provider-aws", config.RBAC, provider)
+	suite.Start(t, "provider-aws", config.RBAC, newOperator)
 
 	ref := func(name, key string) common.SecretKeySelector {
 		return common.SecretKeySelector{Name: name, Key: key}

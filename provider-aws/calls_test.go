@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	common "github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
-	"github.com/direct-secrets/direct-secrets/common/operator/operatortest"
-	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/provider"
+	"github.com/direct-secrets/direct-secrets/common/testing/operatortest"
 	"github.com/direct-secrets/direct-secrets/provider-aws/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/provider-aws/config"
 	"github.com/direct-secrets/direct-secrets/provider-aws/emulator"
@@ -24,10 +24,10 @@ func TestCalls(t *testing.T) {
 		srv.PutParameter(key, operatortest.TenProperties)
 	}
 	suite.Namespace(t, ns, nil)
-	suite.Start(t, "provider-aws", config.RBAC, provider)
+	suite.Start(t, "provider-aws", config.RBAC, newOperator)
 
 	spec := v1alpha1.AWSSpec{Region: "us-east-1", Endpoint: srv.URL(), Role: role, Auth: byToken()}
-	all := map[string]store.Object{}
+	all := map[string]provider.Object{}
 	for kind, make := range stores {
 		all[kind] = make(ns, spec)
 	}

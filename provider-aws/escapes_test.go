@@ -7,7 +7,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
 
 	common "github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
-	"github.com/direct-secrets/direct-secrets/common/operator/operatortest"
+	"github.com/direct-secrets/direct-secrets/common/testing/operatortest"
 	"github.com/direct-secrets/direct-secrets/provider-aws/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/provider-aws/config"
 	"github.com/direct-secrets/direct-secrets/provider-aws/emulator"
@@ -41,7 +41,7 @@ func TestEscapes(t *testing.T) {
 	foreign := *bank.ARN
 	suite.Namespace(t, ns, nil)
 	suite.Secret(t, ns, "aws", accessKey)
-	suite.Start(t, "provider-aws", config.RBAC, provider)
+	suite.Start(t, "provider-aws", config.RBAC, newOperator)
 
 	auth := byKey()
 	auth.SecretRef.AccessKeyIDSecretRef.Namespace, auth.SecretRef.SecretAccessKeySecretRef.Namespace = ns, ns

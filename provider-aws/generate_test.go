@@ -18,9 +18,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	common "github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
-	"github.com/direct-secrets/direct-secrets/common/controlplane"
-	"github.com/direct-secrets/direct-secrets/common/operator/operatortest"
-	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/provider"
+	"github.com/direct-secrets/direct-secrets/common/testing/controlplane"
+	"github.com/direct-secrets/direct-secrets/common/testing/operatortest"
 	"github.com/direct-secrets/direct-secrets/provider-aws/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/provider-aws/config"
 	"github.com/direct-secrets/direct-secrets/provider-aws/emulator"
@@ -87,7 +87,7 @@ func TestGenerates(t *testing.T) {
 	srv := startEmulator(t, emulator.WithRoles(trusting(role, ns, "default")))
 	suite.Namespace(t, ns, nil)
 	suite.Secret(t, ns, "aws", accessKey)
-	suite.Start(t, "provider-aws", config.RBAC, provider)
+	suite.Start(t, "provider-aws", config.RBAC, newOperator)
 
 	spec := func(a *v1alpha1.AWSAuth, role string) v1alpha1.AWSSpec {
 		return v1alpha1.AWSSpec{Region: "us-east-1", Endpoint: srv.URL(), Auth: a, Role: role}
@@ -96,7 +96,7 @@ func TestGenerates(t *testing.T) {
 	key := operatortest.Generation{Secrets: []string{"access_key_id", "secret_access_key", "session_token"}, Plain: []string{"expiration"}}
 	const user, session = "arn:aws:iam::000000000000:user/test", "arn:aws:sts::000000000000:assumed-role/generates/"
 	cases := map[string]struct {
-		generator store.GeneratorObject
+		generator provider.GeneratorObject
 		makes     operatortest.Generation
 		// owner is what the ARN of the access key's owner begins with.
 		owner string
@@ -135,7 +135,7 @@ func TestReplacedInTime(t *testing.T) {
 	srv := startEmulator(t, emulator.WithClock(func() time.Time { return time.Now().Add(life - 12*time.Hour) }))
 	suite.Namespace(t, ns, nil)
 	suite.Secret(t, ns, "aws", accessKey)
-	suite.Start(t, "provider-aws", config.RBAC, provider)
+	suite.Start(t, "provider-aws", config.RBAC, newOperator)
 	suite.Create(t, newECR(ns, "registry", v1alpha1.AWSSpec{Region: "us-east-1", Endpoint: srv.URL(), Auth: byKey()}))
 	es := operatortest.Generated(ns, "registry", "ECRAuthorizationToken", "registry")
 	suite.Create(t, es)
@@ -172,7 +172,7 @@ func TestGenerateExamples(t *testing.T) {
 		emulator.WithRoles(trusting(roles+"shop-images", ns, "shop"), trusting(roles+"shop-reports", ns, "shop")))
 	suite.Namespace(t, ns, nil)
 	suite.Create(t, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "shop"}})
-	suite.Start(t, "provider-aws", config.RBAC, provider)
+	suite.Start(t, "provider-aws", config.RBAC, newOperator)
 	for _, manifest := range [][]byte{examples.ECRAuthorizationToken, examples.STSSessionToken} {
 		suite.Apply(t, manifest, func(o *unstructured.Unstructured) {
 			if o.GetNamespace() != "" {
@@ -233,7 +233,7 @@ func TestBadGenerators(t *testing.T) {
 	} {
 		suite.Secret(t, ns, name, data)
 	}
-	suite.Start(t, "provider-aws", config.RBAC, provider)
+	suite.Start(t, "provider-aws", config.RBAC, newOperator)
 
 	of := func(secret string) *v1alpha1.AWSAuth {
 		a := byKey()
@@ -269,9 +269,9 @@ func TestBadGenerators(t *testing.T) {
 		all["ECRAuthorizationToken"][name] = operatortest.BadStore{Why: tc.why, Store: newECR(ns, "", tc.spec), Want: tc.want, Says: tc.says}
 		all["STSSessionToken"][name] = operatortest.BadStore{Why: tc.why, Store: newSTS(ns, "", tc.spec), Want: tc.want, Says: tc.says}
 	}
-	for kind, make := range map[string]func(v1alpha1.AWSSpec) store.Object{
-		"ClusterECRAuthorizationToken": func(s v1alpha1.AWSSpec) store.Object { return newClusterECR("", s) },
-		"ClusterSTSSessionToken":       func(s v1alpha1.AWSSpec) store.Object { return newClusterSTS("", s) },
+	for kind, make := range map[string]func(v1alpha1.AWSSpec) provider.Object{
+		"ClusterECRAuthorizationToken": func(s v1alpha1.AWSSpec) provider.Object { return newClusterECR("", s) },
+		"ClusterSTSSessionToken":       func(s v1alpha1.AWSSpec) provider.Object { return newClusterSTS("", s) },
 	} {
 		all[kind] = map[string]operatortest.BadStore{
 			"NoNamespace": {Why: "Which namespace?", Store: make(spec(of("aws"))), Want: invalid, Says: keyID + "Secret aws needs a namespace"},
@@ -285,7 +285,7 @@ func TestBadGenerators(t *testing.T) {
 		t.Run(kind, func(t *testing.T) { suite.BadStores(t, ns, bad, made) })
 	}
 
-	for _, g := range []store.GeneratorObject{newECR(ns, "ungated", spec(of("unknown"))), newSTS(ns, "ungated", spec(of("unknown")))} {
+	for _, g := range []provider.GeneratorObject{newECR(ns, "ungated", spec(of("unknown"))), newSTS(ns, "ungated", spec(of("unknown")))} {
 		kind := suite.Kind(t, g)
 		t.Run("Ungated"+kind, func(t *testing.T) {
 			suite.Ungated(t, ns, g, fmt.Sprintf("Denied: %s %q: %sAWS does not know the access key id", kind, "ungated", keyID))
@@ -307,7 +307,7 @@ func TestBadGenerators(t *testing.T) {
 		})
 	})
 	other := common.NamespaceCondition{Namespaces: []string{"elsewhere"}}
-	for _, g := range []store.ClusterGeneratorObject{newClusterECR("elsewhere", spec(in(ns, byKey())), other), newClusterSTS("elsewhere", spec(in(ns, byKey())), other)} {
+	for _, g := range []provider.ClusterGeneratorObject{newClusterECR("elsewhere", spec(in(ns, byKey())), other), newClusterSTS("elsewhere", spec(in(ns, byKey())), other)} {
 		t.Run("Excluded"+suite.Kind(t, g), func(t *testing.T) { suite.Excludes(t, ns, g) })
 	}
 }

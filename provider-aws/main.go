@@ -5,7 +5,7 @@ import (
 	"os"
 
 	"github.com/direct-secrets/direct-secrets/common/operator"
-	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/provider"
 	"github.com/direct-secrets/direct-secrets/provider-aws/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/provider-aws/ecrtoken"
 	"github.com/direct-secrets/direct-secrets/provider-aws/parameterstore"
@@ -13,18 +13,18 @@ import (
 	"github.com/direct-secrets/direct-secrets/provider-aws/ststoken"
 )
 
-func main() { os.Exit(provider().Main()) }
+func main() { os.Exit(newOperator().Main()) }
 
-func provider(opts ...operator.Option) *operator.Operator {
+func newOperator(opts ...operator.Option) *operator.Operator {
 	return operator.New("provider-aws", v1alpha1.Group, append(opts,
 		operator.WithScheme(v1alpha1.AddToScheme),
-		operator.WithStore(store.KindOf(store.ConnectorFunc[*v1alpha1.AWSSecretsManager](secretsmanager.Connect[*v1alpha1.AWSSecretsManager]))),
-		operator.WithStore(store.ClusterKindOf(store.ConnectorFunc[*v1alpha1.ClusterAWSSecretsManager](secretsmanager.Connect[*v1alpha1.ClusterAWSSecretsManager]))),
-		operator.WithStore(store.KindOf(store.ConnectorFunc[*v1alpha1.AWSParameterStore](parameterstore.Connect[*v1alpha1.AWSParameterStore]))),
-		operator.WithStore(store.ClusterKindOf(store.ConnectorFunc[*v1alpha1.ClusterAWSParameterStore](parameterstore.Connect[*v1alpha1.ClusterAWSParameterStore]))),
-		operator.WithStore(store.GeneratorKindOf(ecrtoken.Connect[*v1alpha1.ECRAuthorizationToken])),
-		operator.WithStore(store.ClusterGeneratorKindOf(ecrtoken.Connect[*v1alpha1.ClusterECRAuthorizationToken])),
-		operator.WithStore(store.GeneratorKindOf(ststoken.Connect[*v1alpha1.STSSessionToken])),
-		operator.WithStore(store.ClusterGeneratorKindOf(ststoken.Connect[*v1alpha1.ClusterSTSSessionToken])),
+		operator.WithStore(provider.KindOf(provider.ConnectorFunc[*v1alpha1.AWSSecretsManager](secretsmanager.Connect[*v1alpha1.AWSSecretsManager]))),
+		operator.WithStore(provider.ClusterKindOf(provider.ConnectorFunc[*v1alpha1.ClusterAWSSecretsManager](secretsmanager.Connect[*v1alpha1.ClusterAWSSecretsManager]))),
+		operator.WithStore(provider.KindOf(provider.ConnectorFunc[*v1alpha1.AWSParameterStore](parameterstore.Connect[*v1alpha1.AWSParameterStore]))),
+		operator.WithStore(provider.ClusterKindOf(provider.ConnectorFunc[*v1alpha1.ClusterAWSParameterStore](parameterstore.Connect[*v1alpha1.ClusterAWSParameterStore]))),
+		operator.WithStore(provider.GeneratorKindOf(ecrtoken.Connect[*v1alpha1.ECRAuthorizationToken])),
+		operator.WithStore(provider.ClusterGeneratorKindOf(ecrtoken.Connect[*v1alpha1.ClusterECRAuthorizationToken])),
+		operator.WithStore(provider.GeneratorKindOf(ststoken.Connect[*v1alpha1.STSSessionToken])),
+		operator.WithStore(provider.ClusterGeneratorKindOf(ststoken.Connect[*v1alpha1.ClusterSTSSessionToken])),
 	)...)
 }

@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	common "github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
-	"github.com/direct-secrets/direct-secrets/common/controlplane"
-	"github.com/direct-secrets/direct-secrets/common/operator/operatortest"
+	"github.com/direct-secrets/direct-secrets/common/testing/controlplane"
+	"github.com/direct-secrets/direct-secrets/common/testing/operatortest"
 	"github.com/direct-secrets/direct-secrets/provider-aws/apis/crds"
 	"github.com/direct-secrets/direct-secrets/provider-aws/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/provider-aws/config"
@@ -98,7 +98,7 @@ func TestProvider(t *testing.T) {
 		suite.Namespace(t, name, labels)
 		suite.Secret(t, name, "aws", accessKey)
 	}
-	suite.Start(t, "provider-aws", config.RBAC, provider)
+	suite.Start(t, "provider-aws", config.RBAC, newOperator)
 	t.Run("Namespaced", func(t *testing.T) { testNamespaced(t, srv, role) })
 	t.Run("Cluster", func(t *testing.T) { testCluster(t, srv) })
 	t.Run("Example", func(t *testing.T) { testExample(t, srv) })

@@ -14,8 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	common "github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
-	"github.com/direct-secrets/direct-secrets/common/controlplane"
-	"github.com/direct-secrets/direct-secrets/common/operator/operatortest"
+	"github.com/direct-secrets/direct-secrets/common/testing/controlplane"
+	"github.com/direct-secrets/direct-secrets/common/testing/operatortest"
 	"github.com/direct-secrets/direct-secrets/provider-gcp/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/provider-gcp/config"
 	"github.com/direct-secrets/direct-secrets/provider-gcp/emulator"
@@ -85,7 +85,7 @@ func TestBadAuth(t *testing.T) {
 		"stranger":      string(stranger.Key(reader)),
 		"elsewhere":     string(with(t, good, "token_uri", "https://evil.example/token")),
 	})
-	suite.Start(t, "provider-gcp", config.RBAC, provider)
+	suite.Start(t, "provider-gcp", config.RBAC, newOperator)
 
 	file := func(name, key string) *v1alpha1.GCPAuth {
 		return &v1alpha1.GCPAuth{SecretRef: &v1alpha1.GCPSecretRef{SecretAccessKeySecretRef: common.SecretKeySelector{Name: name, Key: key}}}

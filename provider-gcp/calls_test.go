@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	common "github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
-	"github.com/direct-secrets/direct-secrets/common/operator/operatortest"
-	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/provider"
+	"github.com/direct-secrets/direct-secrets/common/testing/operatortest"
 	"github.com/direct-secrets/direct-secrets/provider-gcp/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/provider-gcp/config"
 	"github.com/direct-secrets/direct-secrets/provider-gcp/emulator"
@@ -22,12 +22,12 @@ func TestCalls(t *testing.T) {
 	}
 	suite.Namespace(t, ns, nil)
 	suite.Secret(t, ns, "gcp", map[string]string{"key.json": string(srv.Key(reader))})
-	suite.Start(t, "provider-gcp", config.RBAC, provider)
+	suite.Start(t, "provider-gcp", config.RBAC, newOperator)
 
 	spec := func(namespace string) v1alpha1.GCPSpec {
 		return v1alpha1.GCPSpec{ProjectID: emulator.DefaultProject, Endpoint: srv.URL(), Auth: byKey(namespace)}
 	}
-	for kind, s := range map[string]store.Object{
+	for kind, s := range map[string]provider.Object{
 		"GCPSecretManager": newStore(ns, "", spec("")), "ClusterGCPSecretManager": newClusterStore(spec(ns), common.ClusterStoreSpec{}),
 	} {
 		t.Run(kind, func(t *testing.T) {

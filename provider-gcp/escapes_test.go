@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	common "github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
-	"github.com/direct-secrets/direct-secrets/common/operator/operatortest"
+	"github.com/direct-secrets/direct-secrets/common/testing/operatortest"
 	"github.com/direct-secrets/direct-secrets/provider-gcp/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/provider-gcp/config"
 	"github.com/direct-secrets/direct-secrets/provider-gcp/emulator"
@@ -20,7 +20,7 @@ func TestEscapes(t *testing.T) {
 	}
 	suite.Namespace(t, ns, nil)
 	suite.Secret(t, ns, "gcp", map[string]string{"key.json": string(srv.Key(reader))})
-	suite.Start(t, "provider-gcp", config.RBAC, provider)
+	suite.Start(t, "provider-gcp", config.RBAC, newOperator)
 	callsOf := func(srv *emulator.Server) func() []string {
 		return func() []string {
 			all := []string{}

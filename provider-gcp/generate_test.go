@@ -12,9 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	common "github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
-	"github.com/direct-secrets/direct-secrets/common/controlplane"
-	"github.com/direct-secrets/direct-secrets/common/operator/operatortest"
-	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/provider"
+	"github.com/direct-secrets/direct-secrets/common/testing/controlplane"
+	"github.com/direct-secrets/direct-secrets/common/testing/operatortest"
 	"github.com/direct-secrets/direct-secrets/provider-gcp/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/provider-gcp/config"
 	"github.com/direct-secrets/direct-secrets/provider-gcp/emulator"
@@ -54,11 +54,11 @@ func TestGenerates(t *testing.T) {
 	t.Setenv("HOME", t.TempDir()) // gcloud keeps a file there.
 	suite.Namespace(t, ns, nil)
 	suite.Secret(t, ns, "gcp", map[string]string{"key.json": string(srv.Key(reader))})
-	suite.Start(t, "provider-gcp", config.RBAC, provider)
+	suite.Start(t, "provider-gcp", config.RBAC, newOperator)
 
 	by := func(a *v1alpha1.GCPAuth) tokenSpec { return tokenSpec{Endpoint: srv.URL(), Auth: a} }
 	cases := map[string]struct {
-		generator store.GeneratorObject
+		generator provider.GeneratorObject
 		caller    string
 		// same is true where nobody gets a token of its own.
 		same bool
@@ -94,7 +94,7 @@ func TestBeside(t *testing.T) {
 		suite.Namespace(t, ns, nil)
 		suite.Secret(t, ns, "gcp", map[string]string{"key.json": string(srv.Key(account))})
 	}
-	suite.Start(t, "provider-gcp", config.RBAC, provider)
+	suite.Start(t, "provider-gcp", config.RBAC, newOperator)
 	g := newClusterTokens("beside", tokenSpec{Endpoint: srv.URL(), Auth: byKey("")})
 	g.Spec.AuthenticationScope = common.ScopeManifestNamespace
 	suite.Create(t, g)
@@ -113,7 +113,7 @@ func TestReplacedInTime(t *testing.T) {
 	srv := startEmulator(t, emulator.WithTokenLife(30*time.Second))
 	suite.Namespace(t, ns, nil)
 	suite.Secret(t, ns, "gcp", map[string]string{"key.json": string(srv.Key(reader))})
-	suite.Start(t, "provider-gcp", config.RBAC, provider)
+	suite.Start(t, "provider-gcp", config.RBAC, newOperator)
 	spec := tokenSpec{Endpoint: srv.URL(), Auth: byKey("")}
 	suite.Create(t, newTokens(ns, "registry", spec))
 	es := operatortest.Generated(ns, "registry", "GCPAccessToken", "registry")
@@ -142,7 +142,7 @@ func TestGenerateExample(t *testing.T) {
 	srv.AddProvider(emulator.Provider{Audience: poolProvider, Subjects: []string{"system:serviceaccount:" + ns + ":puller"}})
 	suite.Namespace(t, ns, nil)
 	suite.Create(t, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "puller"}})
-	suite.Start(t, "provider-gcp", config.RBAC, provider)
+	suite.Start(t, "provider-gcp", config.RBAC, newOperator)
 	suite.Apply(t, examples.AccessToken, func(o *unstructured.Unstructured) {
 		o.SetNamespace(ns)
 		if o.GetKind() != "GCPAccessToken" {
@@ -188,7 +188,7 @@ func TestBadGenerators(t *testing.T) {
 	suite.Namespace(t, ns, nil)
 	suite.Secret(t, ns, "gcp", map[string]string{"key.json": string(good)})
 	suite.Secret(t, ns, "deleted", map[string]string{"key.json": string(deleted)})
-	suite.Start(t, "provider-gcp", config.RBAC, provider)
+	suite.Start(t, "provider-gcp", config.RBAC, newOperator)
 
 	file := func(secret string) *v1alpha1.GCPAuth {
 		a := byKey("")

@@ -12,9 +12,9 @@ import (
 	"github.com/direct-secrets/direct-secrets/provider-gcp/secretmanager"
 )
 
-func main() { os.Exit(provider().Main()) }
+func main() { os.Exit(newOperator().Main()) }
 
-func provider(opts ...operator.Option) *operator.Operator {
+func newOperator(opts ...operator.Option) *operator.Operator {
 	opts = append(opts, operator.WithScheme(v1alpha1.AddToScheme))
 	for _, k := range slices.Concat(secretmanager.Provider{}.Kinds(), accesstoken.Provider{}.Kinds()) {
 		opts = append(opts, operator.WithStore(k))

@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	common "github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
-	"github.com/direct-secrets/direct-secrets/common/controlplane"
-	"github.com/direct-secrets/direct-secrets/common/operator/operatortest"
+	"github.com/direct-secrets/direct-secrets/common/testing/controlplane"
+	"github.com/direct-secrets/direct-secrets/common/testing/operatortest"
 	"github.com/direct-secrets/direct-secrets/provider-gcp/apis/crds"
 	"github.com/direct-secrets/direct-secrets/provider-gcp/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/provider-gcp/config"
@@ -187,7 +187,7 @@ func TestProvider(t *testing.T) {
 	suite.Create(t, newStore("orders", "nobody", spec))
 	suite.Create(t, newStore("orders", "ambient", v1alpha1.GCPSpec{ProjectID: emulator.DefaultProject}))
 
-	suite.Start(t, "provider-gcp", config.RBAC, provider)
+	suite.Start(t, "provider-gcp", config.RBAC, newOperator)
 	refs := map[string]string{"by-key": "GCPSecretManager", "by-token": "GCPSecretManager", "by-impersonation": "GCPSecretManager", "shared": "ClusterGCPSecretManager"}
 	for name, kind := range refs {
 		suite.Create(t, operatortest.ExternalSecret("orders", name, kind, name, "orders-db", "password"))

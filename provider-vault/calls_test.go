@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	common "github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
-	"github.com/direct-secrets/direct-secrets/common/operator/operatortest"
-	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/provider"
+	"github.com/direct-secrets/direct-secrets/common/testing/operatortest"
 	"github.com/direct-secrets/direct-secrets/provider-vault/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/provider-vault/config"
 	"github.com/direct-secrets/direct-secrets/provider-vault/vaulttest"
@@ -28,14 +28,14 @@ func TestCalls(t *testing.T) {
 		srv.Do(http.MethodPost, "secret/data/"+key, vaulttest.M{"data": json.RawMessage(operatortest.TenProperties)})
 	}
 	suite.Namespace(t, ns, nil)
-	suite.Start(t, "provider-vault", config.RBAC, provider)
+	suite.Start(t, "provider-vault", config.RBAC, newOperator)
 
 	spec := func(namespace string) v1alpha1.VaultKVSpec {
 		return v1alpha1.VaultKVSpec{Path: "secret", VaultServer: v1alpha1.VaultServer{Server: srv.URL, Auth: &v1alpha1.VaultAuth{Kubernetes: &v1alpha1.KubernetesAuth{
 			Role: "shop", ServiceAccountRef: &common.ServiceAccountSelector{Name: "default", Namespace: namespace},
 		}}}}
 	}
-	for kind, s := range map[string]store.Object{
+	for kind, s := range map[string]provider.Object{
 		"VaultKV": newStore(ns, spec("")), "ClusterVaultKV": newClusterStore(spec(ns), common.ClusterStoreSpec{}),
 	} {
 		t.Run(kind, func(t *testing.T) {

@@ -11,9 +11,9 @@ import (
 	"github.com/direct-secrets/direct-secrets/provider-vault/kv"
 )
 
-func main() { os.Exit(provider().Main()) }
+func main() { os.Exit(newOperator().Main()) }
 
-func provider(opts ...operator.Option) *operator.Operator {
+func newOperator(opts ...operator.Option) *operator.Operator {
 	opts = append(opts, operator.WithScheme(v1alpha1.AddToScheme))
 	for _, kind := range slices.Concat(kv.Kinds(), dynamic.Kinds()) {
 		opts = append(opts, operator.WithStore(kind))

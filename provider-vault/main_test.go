@@ -11,8 +11,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	common "github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
-	"github.com/direct-secrets/direct-secrets/common/controlplane"
-	"github.com/direct-secrets/direct-secrets/common/operator/operatortest"
+	"github.com/direct-secrets/direct-secrets/common/testing/controlplane"
+	"github.com/direct-secrets/direct-secrets/common/testing/operatortest"
 	"github.com/direct-secrets/direct-secrets/provider-vault/apis/crds"
 	"github.com/direct-secrets/direct-secrets/provider-vault/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/provider-vault/config"
@@ -187,7 +187,7 @@ func TestProvider(t *testing.T) {
 		ClusterStoreSpec: common.ClusterStoreSpec{Conditions: []common.StoreCondition{{NamespaceCondition: common.NamespaceCondition{Namespaces: []string{"shop"}}, AllowedKeys: []string{"${namespace}/*"}}}},
 	}})
 
-	suite.Start(t, "provider-vault", config.RBAC, provider)
+	suite.Start(t, "provider-vault", config.RBAC, newOperator)
 	for s, kind := range map[string]string{"good": "VaultKV", "bad": "VaultKV", "account": "VaultKV", "shared": "ClusterVaultKV"} {
 		suite.Create(t, operatortest.ExternalSecret("shop", s, kind, s, "shop/db", "password"))
 	}

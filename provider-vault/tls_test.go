@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	common "github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
-	"github.com/direct-secrets/direct-secrets/common/controlplane"
-	"github.com/direct-secrets/direct-secrets/common/operator/operatortest"
+	"github.com/direct-secrets/direct-secrets/common/testing/controlplane"
+	"github.com/direct-secrets/direct-secrets/common/testing/operatortest"
 	"github.com/direct-secrets/direct-secrets/provider-vault/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/provider-vault/config"
 	"github.com/direct-secrets/direct-secrets/provider-vault/vaulttest"
@@ -113,7 +113,7 @@ func TestNewAuthority(t *testing.T) {
 		suite.Create(t, s)
 		stores[name] = s
 	}
-	suite.Start(t, "provider-vault", config.RBAC, provider)
+	suite.Start(t, "provider-vault", config.RBAC, newOperator)
 	wantSynced := func(store, name string) {
 		t.Helper()
 		suite.Create(t, operatortest.ExternalSecret("tls", name, "VaultKV", store, "db", "password"))

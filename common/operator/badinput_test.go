@@ -8,8 +8,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
-	"github.com/direct-secrets/direct-secrets/common/store"
-	"github.com/direct-secrets/direct-secrets/common/store/fake"
+	"github.com/direct-secrets/direct-secrets/common/provider"
+	"github.com/direct-secrets/direct-secrets/common/provider/fake"
 )
 
 // spec is a change of the object that was in step before.
@@ -181,7 +181,7 @@ func TestFaults(t *testing.T) {
 	}{
 		"OneDenied": {
 			why:     "one entry of a batch is denied",
-			fault:   fake.Fault{Key: "b", Err: store.NewError(store.Denied, "not allowed")},
+			fault:   fake.Fault{Key: "b", Err: provider.NewError(provider.Denied, "not allowed")},
 			message: []string{"Denied: ", `"b"`, "not allowed"},
 		},
 		"OneDropped": {
@@ -191,12 +191,12 @@ func TestFaults(t *testing.T) {
 		},
 		"Throttled": {
 			why:     "the provider asks to slow down",
-			fault:   fake.Fault{Call: fake.CallGetBatch, Err: store.NewError(store.Throttled, "slow down")},
+			fault:   fake.Fault{Call: fake.CallGetBatch, Err: provider.NewError(provider.Throttled, "slow down")},
 			message: []string{"Throttled: ", "slow down"},
 		},
 		"Unavailable": {
 			why:     "the provider fails",
-			fault:   fake.Fault{Call: fake.CallGetBatch, Err: store.NewError(store.Unavailable, "status 500")},
+			fault:   fake.Fault{Call: fake.CallGetBatch, Err: provider.NewError(provider.Unavailable, "status 500")},
 			message: []string{"Unavailable: ", "status 500"},
 		},
 		"Unknown": {
@@ -216,7 +216,7 @@ func TestFaults(t *testing.T) {
 		},
 		"OneGone": {
 			why:     "one of two is gone: under Retain both keys stay",
-			fault:   fake.Fault{Key: "b", Err: store.NewError(store.NotFound, "no such secret")},
+			fault:   fake.Fault{Key: "b", Err: provider.NewError(provider.NotFound, "no such secret")},
 			message: []string{"NotFound: ", `"b"`},
 		},
 	}

@@ -11,9 +11,9 @@ import (
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/operator"
-	"github.com/direct-secrets/direct-secrets/common/store"
-	"github.com/direct-secrets/direct-secrets/common/store/fake"
-	fakev1 "github.com/direct-secrets/direct-secrets/common/store/fake/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/provider"
+	"github.com/direct-secrets/direct-secrets/common/provider/fake"
+	fakev1 "github.com/direct-secrets/direct-secrets/common/provider/fake/apis/v1alpha1"
 )
 
 var errBoom = errors.New("boom")
@@ -151,7 +151,7 @@ func TestHangingStores(t *testing.T) {
 	e.create(e.store("hanging", "hanging"))
 	e.create(e.store("throttled", "throttled"))
 	hanging.Inject(fake.Fault{Call: fake.CallGetBatch, Hang: true})
-	throttled.Inject(fake.Fault{Call: fake.CallGetBatch, Err: store.NewError(store.Throttled, "slow down")})
+	throttled.Inject(fake.Fault{Call: fake.CallGetBatch, Err: provider.NewError(provider.Throttled, "slow down")})
 	for _, s := range []string{"hanging", "throttled"} {
 		for i := range 40 {
 			e.create(e.externalSecret(fmt.Sprintf("%s-%d", s, i), func(es *v1alpha1.ExternalSecret) { es.Spec.StoreRef.Name = s }))
@@ -175,7 +175,7 @@ func TestHangingStores(t *testing.T) {
 func TestGate(t *testing.T) {
 	const n = 40
 	e := newEnv(t)
-	gated := e.server.Backend("gated", fake.Without(store.CapabilityBatch))
+	gated := e.server.Backend("gated", fake.Without(provider.CapabilityBatch))
 	gated.SetPassword("right")
 	e.secretWith("password", "wrong")
 	e.create(e.store("gated", "gated", withAuth))

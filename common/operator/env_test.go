@@ -23,11 +23,11 @@ import (
 
 	"github.com/direct-secrets/direct-secrets/common/apis/crds"
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
-	"github.com/direct-secrets/direct-secrets/common/controlplane"
 	"github.com/direct-secrets/direct-secrets/common/operator"
-	"github.com/direct-secrets/direct-secrets/common/store/fake"
-	fakecrds "github.com/direct-secrets/direct-secrets/common/store/fake/apis/crds"
-	fakev1 "github.com/direct-secrets/direct-secrets/common/store/fake/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/provider/fake"
+	fakecrds "github.com/direct-secrets/direct-secrets/common/provider/fake/apis/crds"
+	fakev1 "github.com/direct-secrets/direct-secrets/common/provider/fake/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/testing/controlplane"
 )
 
 var (

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
-	"github.com/direct-secrets/direct-secrets/common/store/fake"
+	"github.com/direct-secrets/direct-secrets/common/provider/fake"
 )
 
 // lag holds back what a client's watches of a resource bring, so that its cache falls behind.

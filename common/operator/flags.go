@@ -9,8 +9,8 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
-	"github.com/direct-secrets/direct-secrets/common/credentials"
-	"github.com/direct-secrets/direct-secrets/common/presence"
+	"github.com/direct-secrets/direct-secrets/common/internal/credentials"
+	"github.com/direct-secrets/direct-secrets/common/internal/presence"
 )
 
 // Flags are the settings that every module takes on its command line.

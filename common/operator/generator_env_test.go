@@ -18,9 +18,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
-	"github.com/direct-secrets/direct-secrets/common/part"
-	"github.com/direct-secrets/direct-secrets/common/store/fake"
-	fakev1 "github.com/direct-secrets/direct-secrets/common/store/fake/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/internal/handoff"
+	"github.com/direct-secrets/direct-secrets/common/provider/fake"
+	fakev1 "github.com/direct-secrets/direct-secrets/common/provider/fake/apis/v1alpha1"
 )
 
 // genEnv is an env whose operator and provider go by a clock that the test can set forward, and whose
@@ -60,7 +60,7 @@ func (g *genEnv) checkRevoked(name string) {
 	}
 	for _, s := range list.Items {
 		for k, v := range s.Data {
-			if s.Type != part.Type && string(v) == name && s.DeletionTimestamp == nil {
+			if s.Type != handoff.Type && string(v) == name && s.DeletionTimestamp == nil {
 				g.Errorf("credential %q is revoked while Secret %s holds it under %q", name, s.Name, k)
 			}
 		}
@@ -134,7 +134,7 @@ func (g *genEnv) parts() []corev1.Secret {
 	}
 	var parts []corev1.Secret
 	for _, s := range list.Items {
-		if s.Type == part.Type {
+		if s.Type == handoff.Type {
 			parts = append(parts, s)
 		}
 	}
@@ -179,7 +179,7 @@ func (g *genEnv) wantDelivered(name string) {
 			return fmt.Sprintf("the object is not in step: %+v, %+v", es.Status.Conditions, es.Status.Parts)
 		}
 		for _, p := range g.parts() {
-			rec, ok := part.Of(p.Annotations)
+			rec, ok := handoff.Of(p.Annotations)
 			for _, e := range rec.Entries {
 				if ok && p.UID == es.Status.Parts[0].UID && len(es.Status.Sources) == 1 && es.Status.Sources[0].Version == e.Version && len(rec.Retired) == 0 {
 					return ""

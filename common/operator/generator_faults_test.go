@@ -18,9 +18,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
-	"github.com/direct-secrets/direct-secrets/common/part"
-	"github.com/direct-secrets/direct-secrets/common/store/fake"
-	fakev1 "github.com/direct-secrets/direct-secrets/common/store/fake/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/internal/handoff"
+	"github.com/direct-secrets/direct-secrets/common/provider/fake"
+	fakev1 "github.com/direct-secrets/direct-secrets/common/provider/fake/apis/v1alpha1"
 )
 
 // caughtUp waits until the operator has looked at all parts, and has revoked what it would revoke: a credential of
@@ -241,7 +241,7 @@ func TestManyRotate(t *testing.T) {
 	}
 	g.eventually(func() string {
 		for _, p := range g.parts() {
-			if rec, _ := part.Of(p.Annotations); len(rec.Retired) != 1 || rec.Retired[0].Release.IsZero() {
+			if rec, _ := handoff.Of(p.Annotations); len(rec.Retired) != 1 || rec.Retired[0].Release.IsZero() {
 				return "the time of a revocation is not noted"
 			}
 		}
@@ -286,7 +286,7 @@ func TestForeignFinalizer(t *testing.T) {
 	g := newGenEnv(t, leased)
 	first := g.made("db")
 	g.wantDelivered("db")
-	g.patchPart(`{"metadata":{"finalizers":["example.com/held","` + part.Finalizer(fakev1.Group) + `"]}}`)
+	g.patchPart(`{"metadata":{"finalizers":["example.com/held","` + handoff.Finalizer(fakev1.Group) + `"]}}`)
 	var reads atomic.Int32
 	g.gate.close(func(r *http.Request) bool {
 		if r.Method == http.MethodGet && strings.Contains(r.URL.Path, "/secrets/db-part-") {

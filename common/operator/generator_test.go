@@ -16,16 +16,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
-	"github.com/direct-secrets/direct-secrets/common/part"
-	"github.com/direct-secrets/direct-secrets/common/store"
-	"github.com/direct-secrets/direct-secrets/common/store/fake"
-	fakev1 "github.com/direct-secrets/direct-secrets/common/store/fake/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/internal/handoff"
+	"github.com/direct-secrets/direct-secrets/common/provider"
+	"github.com/direct-secrets/direct-secrets/common/provider/fake"
+	fakev1 "github.com/direct-secrets/direct-secrets/common/provider/fake/apis/v1alpha1"
 )
 
 var (
-	notRenewable   = store.ErrNotRenewable
-	errUnavailable = store.NewError(store.Unavailable, "nobody answers")
-	errDenied      = store.NewError(store.Denied, "not allowed")
+	notRenewable   = provider.ErrNotRenewable
+	errUnavailable = provider.NewError(provider.Unavailable, "nobody answers")
+	errDenied      = provider.NewError(provider.Denied, "not allowed")
 )
 
 func readCloser(s string) io.ReadCloser { return io.NopCloser(strings.NewReader(s)) }
@@ -308,7 +308,7 @@ func TestRenewal(t *testing.T) {
 		g.pass(45 * time.Minute)
 		g.eventually(func() string {
 			for _, p := range g.parts() {
-				rec, _ := part.Of(p.Annotations)
+				rec, _ := handoff.Of(p.Annotations)
 				for _, e := range rec.Entries {
 					if left := e.Expires.Sub(time.Now().Add(time.Duration(g.ahead.Load()))); left < 50*time.Minute {
 						return fmt.Sprintf("the credential lives for another %s, want an hour", left)
@@ -426,7 +426,7 @@ func TestRevocationDelay(t *testing.T) {
 	second := g.wantUser("db", "rotated", not(first))
 	g.eventually(func() string {
 		for _, p := range g.parts() {
-			if rec, _ := part.Of(p.Annotations); len(rec.Retired) == 1 && !rec.Retired[0].Release.IsZero() {
+			if rec, _ := handoff.Of(p.Annotations); len(rec.Retired) == 1 && !rec.Retired[0].Release.IsZero() {
 				return ""
 			}
 		}

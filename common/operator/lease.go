@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
-	"github.com/direct-secrets/direct-secrets/common/presence"
+	"github.com/direct-secrets/direct-secrets/common/internal/presence"
 )
 
 // Timing of the Lease by which one replica leads; see k8s.io/client-go/tools/leaderelection. A replica that waits looks

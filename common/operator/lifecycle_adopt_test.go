@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
-	"github.com/direct-secrets/direct-secrets/common/target"
+	"github.com/direct-secrets/direct-secrets/common/internal/target"
 )
 
 // TestAdoptionIsWhole adopts Secrets that others made in every way in which one can, and then drops

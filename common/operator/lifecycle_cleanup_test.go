@@ -11,8 +11,8 @@ import (
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/operator"
-	"github.com/direct-secrets/direct-secrets/common/store"
-	"github.com/direct-secrets/direct-secrets/common/store/fake"
+	"github.com/direct-secrets/direct-secrets/common/provider"
+	"github.com/direct-secrets/direct-secrets/common/provider/fake"
 )
 
 const (
@@ -24,7 +24,7 @@ const (
 // changes, whatever becomes of the provider meanwhile.
 func TestCleanupMoves(t *testing.T) {
 	t.Parallel()
-	denied := &fake.Fault{Err: store.NewError(store.Denied, "not allowed")}
+	denied := &fake.Fault{Err: provider.NewError(provider.Denied, "not allowed")}
 	hanging := &fake.Fault{Hang: true}
 	cases := map[string]struct {
 		reason   string
@@ -138,7 +138,7 @@ func TestCleanupMovesWhileFailing(t *testing.T) {
 		fail func(e *env)
 	}{
 		"Denied": {"it is held back after a failure", func(e *env) {
-			e.backend.Inject(fake.Fault{Err: store.NewError(store.Denied, "not allowed")})
+			e.backend.Inject(fake.Fault{Err: provider.NewError(provider.Denied, "not allowed")})
 			update(e, e.get("db"), request("1"))
 			e.wantReady("db", v1alpha1.ReasonSecretSyncedError)
 		}},

@@ -12,9 +12,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
-	"github.com/direct-secrets/direct-secrets/common/store"
-	"github.com/direct-secrets/direct-secrets/common/store/fake"
-	fakev1 "github.com/direct-secrets/direct-secrets/common/store/fake/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/provider"
+	"github.com/direct-secrets/direct-secrets/common/provider/fake"
+	fakev1 "github.com/direct-secrets/direct-secrets/common/provider/fake/apis/v1alpha1"
 )
 
 // deletes sets deletionPolicy.
@@ -29,12 +29,12 @@ func creates(p v1alpha1.CreationPolicy) spec {
 
 // distorted is a client whose batches come back changed.
 type distorted struct {
-	store.Batcher
-	by *atomic.Pointer[func([]store.Result) []store.Result]
+	provider.Batcher
+	by *atomic.Pointer[func([]provider.Result) []provider.Result]
 }
 
 // GetBatch changes the answer while by is set.
-func (d distorted) GetBatch(ctx context.Context, refs []store.Ref) []store.Result {
+func (d distorted) GetBatch(ctx context.Context, refs []provider.Ref) []provider.Result {
 	results := d.Batcher.GetBatch(ctx, refs)
 	if f := d.by.Load(); f != nil {
 		return (*f)(results)
@@ -46,7 +46,7 @@ func (d distorted) GetBatch(ctx context.Context, refs []store.Ref) []store.Resul
 // ways in which one can, so that nobody can be sure. Once it answers properly, they go.
 func TestFailureNeverDeletes(t *testing.T) {
 	t.Parallel()
-	failing := func(c store.Class) error { return store.NewError(c, "it fails") }
+	failing := func(c provider.Class) error { return provider.NewError(c, "it fails") }
 	whole := func(f fake.Fault) *fake.Fault {
 		f.Call = fake.CallGetBatch
 		return &f
@@ -55,27 +55,27 @@ func TestFailureNeverDeletes(t *testing.T) {
 		reason string
 		fault  *fake.Fault
 		// distort changes the answer of the provider's code.
-		distort func([]store.Result) []store.Result
+		distort func([]provider.Result) []provider.Result
 		message string
 	}{
-		"Denied":           {"who may not look knows nothing", whole(fake.Fault{Err: failing(store.Denied)}), nil, "Denied: "},
-		"Throttled":        {"who is sent away knows nothing", whole(fake.Fault{Err: failing(store.Throttled)}), nil, "Throttled: "},
-		"Unavailable":      {"no answer is no answer", whole(fake.Fault{Err: failing(store.Unavailable)}), nil, "Unavailable: "},
-		"Invalid":          {"a question that is refused is not answered", whole(fake.Fault{Err: failing(store.Invalid)}), nil, "Invalid: "},
-		"Conflict":         {"somebody writes at the moment", whole(fake.Fault{Err: failing(store.Conflict)}), nil, "Conflict: "},
+		"Denied":           {"who may not look knows nothing", whole(fake.Fault{Err: failing(provider.Denied)}), nil, "Denied: "},
+		"Throttled":        {"who is sent away knows nothing", whole(fake.Fault{Err: failing(provider.Throttled)}), nil, "Throttled: "},
+		"Unavailable":      {"no answer is no answer", whole(fake.Fault{Err: failing(provider.Unavailable)}), nil, "Unavailable: "},
+		"Invalid":          {"a question that is refused is not answered", whole(fake.Fault{Err: failing(provider.Invalid)}), nil, "Invalid: "},
+		"Conflict":         {"somebody writes at the moment", whole(fake.Fault{Err: failing(provider.Conflict)}), nil, "Conflict: "},
 		"Unknown":          {"what nobody has classified is Unavailable", whole(fake.Fault{Err: errBoom}), nil, "Unavailable: "},
-		"Joined":           {"of two errors NotFound is the weaker", whole(fake.Fault{Err: errors.Join(failing(store.NotFound), errBoom)}), nil, "Unavailable: "},
+		"Joined":           {"of two errors NotFound is the weaker", whole(fake.Fault{Err: errors.Join(failing(provider.NotFound), errBoom)}), nil, "Unavailable: "},
 		"Panic":            {"the provider's code has a fault", whole(fake.Fault{Panic: "s3cret"}), nil, "Unavailable: "},
 		"Hang":             {"it does not answer in time", whole(fake.Fault{Hang: true}), nil, "Unavailable: "},
-		"OneDenied":        {"one entry of the batch is denied, the other is gone", &fake.Fault{Key: "b", Err: failing(store.Denied)}, nil, "Denied: "},
-		"OneUnavailable":   {"one entry of the batch fails, the other is gone", &fake.Fault{Key: "a", Err: failing(store.Unavailable)}, nil, "Unavailable: "},
+		"OneDenied":        {"one entry of the batch is denied, the other is gone", &fake.Fault{Key: "b", Err: failing(provider.Denied)}, nil, "Denied: "},
+		"OneUnavailable":   {"one entry of the batch fails, the other is gone", &fake.Fault{Key: "a", Err: failing(provider.Unavailable)}, nil, "Unavailable: "},
 		"OneDropped":       {"one entry is not in the answer", &fake.Fault{Key: "b", Drop: true}, nil, "Unavailable: "},
 		"OnePanics":        {"one entry brings the code down", &fake.Fault{Key: "a", Panic: "s3cret"}, nil, "Unavailable: "},
 		"OneHangs":         {"one entry holds up the batch", &fake.Fault{Key: "b", Hang: true}, nil, "Unavailable: "},
-		"Truncated":        {"the answer is too short", nil, func(r []store.Result) []store.Result { return r[:len(r)-1] }, "Unavailable: "},
-		"Empty":            {"an empty list after an error", nil, func([]store.Result) []store.Result { return nil }, "Unavailable: "},
-		"TooLong":          {"an answer to another question", nil, func(r []store.Result) []store.Result { return append(r, store.Result{}) }, "Unavailable: "},
-		"PanicAfterAnswer": {"the provider's code fails with the answer in its hands", nil, func([]store.Result) []store.Result { panic("s3cret") }, "Unavailable: "},
+		"Truncated":        {"the answer is too short", nil, func(r []provider.Result) []provider.Result { return r[:len(r)-1] }, "Unavailable: "},
+		"Empty":            {"an empty list after an error", nil, func([]provider.Result) []provider.Result { return nil }, "Unavailable: "},
+		"TooLong":          {"an answer to another question", nil, func(r []provider.Result) []provider.Result { return append(r, provider.Result{}) }, "Unavailable: "},
+		"PanicAfterAnswer": {"the provider's code fails with the answer in its hands", nil, func([]provider.Result) []provider.Result { panic("s3cret") }, "Unavailable: "},
 	}
 	for name, tc := range cases {
 		for _, p := range []v1alpha1.DeletionPolicy{v1alpha1.DeletionDelete, v1alpha1.DeletionMerge} {
@@ -121,12 +121,12 @@ func TestFailureNeverDeletes(t *testing.T) {
 
 // startDistorted starts an operator whose provider's answers pass through the function that is
 // stored, if any.
-func (e *env) startDistorted() *atomic.Pointer[func([]store.Result) []store.Result] {
+func (e *env) startDistorted() *atomic.Pointer[func([]provider.Result) []provider.Result] {
 	e.Helper()
-	by := &atomic.Pointer[func([]store.Result) []store.Result]{}
-	kind := store.KindOf(store.ConnectorFunc[*fakev1.FakeStore](func(ctx context.Context, s *fakev1.FakeStore, creds store.Credentials) (store.Client, error) {
+	by := &atomic.Pointer[func([]provider.Result) []provider.Result]{}
+	kind := provider.KindOf(provider.ConnectorFunc[*fakev1.FakeStore](func(ctx context.Context, s *fakev1.FakeStore, creds provider.Credentials) (provider.Client, error) {
 		c, err := e.server.ConnectFakeStore(ctx, s, creds)
-		if b, ok := c.(store.Batcher); ok {
+		if b, ok := c.(provider.Batcher); ok {
 			return distorted{b, by}, nil
 		}
 		return c, err

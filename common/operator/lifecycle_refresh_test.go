@@ -14,8 +14,8 @@ import (
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/operator"
-	"github.com/direct-secrets/direct-secrets/common/store"
-	"github.com/direct-secrets/direct-secrets/common/store/fake"
+	"github.com/direct-secrets/direct-secrets/common/provider"
+	"github.com/direct-secrets/direct-secrets/common/provider/fake"
 )
 
 // refreshes sets refreshPolicy.
@@ -218,7 +218,7 @@ func TestStatus(t *testing.T) {
 	want("in step", 1, v1alpha1.ReasonSecretSynced, ready, both, is)
 
 	// What failed leaves sources and binding as they are: the Secret is still that of then.
-	repair := e.backend.Inject(fake.Fault{Err: store.NewError(store.Denied, "not allowed")})
+	repair := e.backend.Inject(fake.Fault{Err: provider.NewError(provider.Denied, "not allowed")})
 	update(e, e.get("db"), request("1"))
 	want("the provider denies", 1, v1alpha1.ReasonSecretSyncedError, trying, both, is)
 	repair()
@@ -266,7 +266,7 @@ func TestEvents(t *testing.T) {
 	e.refresh("db")
 	want("Updated")
 	e.refresh("db") // Nothing new, nothing told.
-	repair := e.backend.Inject(fake.Fault{Key: "db", Err: store.NewError(store.Denied, "not allowed")})
+	repair := e.backend.Inject(fake.Fault{Key: "db", Err: provider.NewError(provider.Denied, "not allowed")})
 	update(e, e.get("db"), request("1"))
 	want("SecretSyncedError", "Updated")
 	repair()

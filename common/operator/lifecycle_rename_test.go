@@ -13,9 +13,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
-	"github.com/direct-secrets/direct-secrets/common/store"
-	"github.com/direct-secrets/direct-secrets/common/store/fake"
-	"github.com/direct-secrets/direct-secrets/common/target"
+	"github.com/direct-secrets/direct-secrets/common/internal/target"
+	"github.com/direct-secrets/direct-secrets/common/provider"
+	"github.com/direct-secrets/direct-secrets/common/provider/fake"
 )
 
 // TestRename has an object name another Secret. What becomes of the old one is what would become of
@@ -155,7 +155,7 @@ func TestRenameHeldUp(t *testing.T) {
 		want   string
 	}{
 		"Denied": {"the provider does not answer with a value", func(e *env) func() {
-			return e.backend.Inject(fake.Fault{Err: store.NewError(store.Denied, "not allowed")})
+			return e.backend.Inject(fake.Fault{Err: provider.NewError(provider.Denied, "not allowed")})
 		}, v1alpha1.ReasonSecretSyncedError},
 		"Gone": {"the provider has it no more", func(e *env) func() {
 			e.backend.Delete("db")

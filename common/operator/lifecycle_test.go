@@ -11,8 +11,8 @@ import (
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/operator"
-	"github.com/direct-secrets/direct-secrets/common/store"
-	fakev1 "github.com/direct-secrets/direct-secrets/common/store/fake/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/provider"
+	fakev1 "github.com/direct-secrets/direct-secrets/common/provider/fake/apis/v1alpha1"
 )
 
 // prompt bounds what shall happen within a second. A machine under load may need longer, but what
@@ -49,7 +49,7 @@ func (e *env) operator(more ...operator.Option) *operator.Operator {
 }
 
 // withKinds is an option for each Kind.
-func withKinds(kinds ...store.Kind) []operator.Option {
+func withKinds(kinds ...provider.Kind) []operator.Option {
 	var opts []operator.Option
 	for _, k := range kinds {
 		opts = append(opts, operator.WithStore(k))

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
-	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
 // A model says what becomes of one ExternalSecret and the Secrets that it may write. Its rules are
@@ -23,7 +23,7 @@ type model struct {
 
 	// remotes are the values that the provider has, and faults what it answers instead.
 	remotes map[string]string
-	faults  map[string]store.Class
+	faults  map[string]provider.Class
 
 	running bool
 	flag    v1alpha1.CleanupPolicy
@@ -40,7 +40,7 @@ type model struct {
 	// reason and ready are the Ready condition; class begins its message, where it has one.
 	reason string
 	ready  bool
-	class  store.Class
+	class  provider.Class
 	// retrying is true while the operator tries again by itself.
 	retrying bool
 
@@ -248,7 +248,7 @@ func (m *model) look() { //nolint:gocyclo // One case for each state of the obje
 	case s.immutable && m.spec.immutable:
 		m.frozen(s)
 	case s.immutable:
-		m.fail(v1alpha1.ReasonSecretSyncedError, store.Invalid) // It cannot become mutable again.
+		m.fail(v1alpha1.ReasonSecretSyncedError, provider.Invalid) // It cannot become mutable again.
 	case m.due(), m.spec.creation != v1alpha1.CreateOrphan && (s.mark.life != m.life || !s.intact()):
 		m.revert()
 	default:
@@ -298,14 +298,14 @@ func (m *model) stand() {
 	}
 }
 
-func (m *model) fail(reason string, class store.Class) {
+func (m *model) fail(reason string, class provider.Class) {
 	m.reason, m.class, m.ready, m.changed = reason, class, false, false
-	m.retrying = reason == v1alpha1.ReasonSecretSyncedError && class != store.Invalid
+	m.retrying = reason == v1alpha1.ReasonSecretSyncedError && class != provider.Invalid
 }
 
 // provided is the provider's answer: the values, whether something is gone that is not optional, and
 // the class of the first failure.
-func (m *model) provided() (values map[string]string, gone bool, failed store.Class) {
+func (m *model) provided() (values map[string]string, gone bool, failed provider.Class) {
 	values = map[string]string{}
 	for _, e := range m.spec.entries {
 		v, there := m.remotes[e.remote]
@@ -331,7 +331,7 @@ func (m *model) read() {
 		m.fail(v1alpha1.ReasonSecretSyncedError, failed)
 		return
 	case gone && m.spec.retains():
-		m.fail(v1alpha1.ReasonSecretSyncedError, store.NotFound)
+		m.fail(v1alpha1.ReasonSecretSyncedError, provider.NotFound)
 		return
 	case m.spec.creation == v1alpha1.CreateNone:
 		m.succeed(v1alpha1.ReasonSecretSynced)

@@ -13,8 +13,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
-	"github.com/direct-secrets/direct-secrets/common/store"
-	"github.com/direct-secrets/direct-secrets/common/store/fake"
+	"github.com/direct-secrets/direct-secrets/common/provider"
+	"github.com/direct-secrets/direct-secrets/common/provider/fake"
 )
 
 // A modelStep is something that happens. It is done to the world and to the model, and returns in
@@ -31,9 +31,9 @@ var (
 	modelRemotes = []string{"x", "y"}
 	modelKeys    = []string{"k1", "k2", "k3"}
 	modelFaults  = []fake.Fault{
-		{Err: store.NewError(store.Denied, "not allowed")},
-		{Err: store.NewError(store.Unavailable, "status 500")},
-		{Err: store.NewError(store.Throttled, "slow down")},
+		{Err: provider.NewError(provider.Denied, "not allowed")},
+		{Err: provider.NewError(provider.Unavailable, "status 500")},
+		{Err: provider.NewError(provider.Throttled, "slow down")},
 		{Err: io.ErrUnexpectedEOF}, // What nobody has classified is Unavailable,
 		{Drop: true},               // and so is what is not in the answer.
 	}
@@ -127,13 +127,13 @@ func (r *modelRun) fault() string {
 		}
 	}
 	e, f := modelPick(r, "remote", well...), modelPick(r, "fault", modelFaults...)
-	class := store.Unavailable
+	class := provider.Unavailable
 	if f.Err != nil {
-		class = store.ClassOf(f.Err)
+		class = provider.ClassOf(f.Err)
 	}
 	f.Key = r.remote(e)
 	r.m.faults[e] = class
-	r.throttled = r.throttled || class == store.Throttled
+	r.throttled = r.throttled || class == provider.Throttled
 	r.heals[e] = r.backend.Inject(f)
 	return fmt.Sprintf("%s of %s", class, e)
 }

@@ -21,11 +21,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/internal/target"
 	"github.com/direct-secrets/direct-secrets/common/operator"
-	"github.com/direct-secrets/direct-secrets/common/store"
-	"github.com/direct-secrets/direct-secrets/common/store/fake"
-	fakev1 "github.com/direct-secrets/direct-secrets/common/store/fake/apis/v1alpha1"
-	"github.com/direct-secrets/direct-secrets/common/target"
+	"github.com/direct-secrets/direct-secrets/common/provider"
+	"github.com/direct-secrets/direct-secrets/common/provider/fake"
+	fakev1 "github.com/direct-secrets/direct-secrets/common/provider/fake/apis/v1alpha1"
 )
 
 const (
@@ -241,7 +241,7 @@ func (w *modelWorker) sequence(rt *rapid.T) int {
 		mine: map[string]bool{}, heals: map[string]func(){},
 		m: &model{
 			running: true, flag: w.flag, now: w.now(),
-			remotes: map[string]string{}, faults: map[string]store.Class{}, secrets: map[string]*modelSecret{},
+			remotes: map[string]string{}, faults: map[string]provider.Class{}, secrets: map[string]*modelSecret{},
 		},
 	}
 	r.m.between = func() { r.scenes = append(r.scenes, r.scene()) }

@@ -18,8 +18,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
-	fakev1 "github.com/direct-secrets/direct-secrets/common/store/fake/apis/v1alpha1"
-	"github.com/direct-secrets/direct-secrets/common/target"
+	"github.com/direct-secrets/direct-secrets/common/internal/target"
+	fakev1 "github.com/direct-secrets/direct-secrets/common/provider/fake/apis/v1alpha1"
 )
 
 // modelPatience is how long a step waits for what shall come of it. It is waited for in full only by

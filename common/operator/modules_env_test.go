@@ -14,12 +14,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/internal/handoff"
+	"github.com/direct-secrets/direct-secrets/common/internal/presence"
 	"github.com/direct-secrets/direct-secrets/common/operator"
-	"github.com/direct-secrets/direct-secrets/common/part"
-	"github.com/direct-secrets/direct-secrets/common/presence"
-	"github.com/direct-secrets/direct-secrets/common/store"
-	"github.com/direct-secrets/direct-secrets/common/store/fake"
-	fakev1 "github.com/direct-secrets/direct-secrets/common/store/fake/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/provider"
+	"github.com/direct-secrets/direct-secrets/common/provider/fake"
+	fakev1 "github.com/direct-secrets/direct-secrets/common/provider/fake/apis/v1alpha1"
 )
 
 // The modules of a modulesEnv, by the API group that each marks its Secrets with.
@@ -64,7 +64,7 @@ func newModulesEnv(t *testing.T, modules ...string) *modulesEnv {
 func (e *modulesEnv) begin(which string, opts ...operator.Option) {
 	e.Helper()
 	module, class, _ := strings.Cut(which, "/")
-	kinds := map[string][]store.Kind{leads: e.server.Kinds(), helps: e.server.OtherKinds(), generates: e.server.GeneratorKinds()}[module]
+	kinds := map[string][]provider.Kind{leads: e.server.Kinds(), helps: e.server.OtherKinds(), generates: e.server.GeneratorKinds()}[module]
 	name, _, _ := strings.Cut(module, ".")
 	opts = append([]operator.Option{
 		operator.WithScheme(fakev1.AddToScheme), operator.WithConfig(e.config), operator.WithPresence(swift),
@@ -133,8 +133,8 @@ func (e *modulesEnv) wantSynced(name string) {
 }
 
 func partOf(p corev1.Secret, uid types.UID) bool {
-	rec, ok := part.Of(p.Annotations)
-	return ok && p.Type == part.Type && rec.UID == uid && len(p.OwnerReferences) > 0 && p.OwnerReferences[0].UID == uid
+	rec, ok := handoff.Of(p.Annotations)
+	return ok && p.Type == handoff.Type && rec.UID == uid && len(p.OwnerReferences) > 0 && p.OwnerReferences[0].UID == uid
 }
 
 func (e *modulesEnv) remove(name string) {
@@ -145,6 +145,6 @@ func (e *modulesEnv) remove(name string) {
 }
 
 // reader is the operator of a module, as it reads for objects of another.
-func reader(module string) part.Contributor {
-	return part.Contributor{Group: module, Purpose: v1alpha1.PartRead}
+func reader(module string) handoff.Contributor {
+	return handoff.Contributor{Group: module, Purpose: v1alpha1.PartRead}
 }

@@ -14,12 +14,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/internal/handoff"
+	"github.com/direct-secrets/direct-secrets/common/internal/target"
 	"github.com/direct-secrets/direct-secrets/common/operator"
-	"github.com/direct-secrets/direct-secrets/common/part"
-	"github.com/direct-secrets/direct-secrets/common/store"
-	"github.com/direct-secrets/direct-secrets/common/store/fake"
-	fakev1 "github.com/direct-secrets/direct-secrets/common/store/fake/apis/v1alpha1"
-	"github.com/direct-secrets/direct-secrets/common/target"
+	"github.com/direct-secrets/direct-secrets/common/provider"
+	"github.com/direct-secrets/direct-secrets/common/provider/fake"
+	fakev1 "github.com/direct-secrets/direct-secrets/common/provider/fake/apis/v1alpha1"
 )
 
 func TestMixed(t *testing.T) {
@@ -106,10 +106,10 @@ func TestContributionFails(t *testing.T) {
 		fails func(name string) (mend func())
 	}{
 		"denied": {"The class, the key and the store are named.", v1alpha1.ReasonSecretSyncedError, `Denied: "denied" in OtherFakeStore "other": no`, func(name string) func() {
-			return e.other.Inject(fake.Fault{Key: name, Err: store.NewError(store.Denied, "no")})
+			return e.other.Inject(fake.Fault{Key: name, Err: provider.NewError(provider.Denied, "no")})
 		}},
 		"throttled": {"So for any other class.", v1alpha1.ReasonSecretSyncedError, `Throttled: "throttled" in OtherFakeStore "other": slow down`, func(name string) func() {
-			return e.other.Inject(fake.Fault{Key: name, Err: store.NewError(store.Throttled, "slow down")})
+			return e.other.Inject(fake.Fault{Key: name, Err: provider.NewError(provider.Throttled, "slow down")})
 		}},
 		"dropped": {"What an answer lacks is not gone.", v1alpha1.ReasonSecretSyncedError, `Unavailable: "dropped" in OtherFakeStore "other"`, func(name string) func() {
 			return e.other.Inject(fake.Fault{Key: name, Drop: true})
@@ -416,8 +416,8 @@ func TestPartReplaced(t *testing.T) {
 			forged.Data[k] = []byte(`{"value":{"data":"Zm9yZ2Vk"}}`)
 		}
 	}
-	rec := part.RecordOf(forged)
-	rec.Reads.Hash, rec.Reads.Version = target.HashInputs(rec.UID, part.Content(forged.Data)), "another"
+	rec := handoff.RecordOf(forged)
+	rec.Reads.Hash, rec.Reads.Version = target.HashInputs(rec.UID, handoff.Content(forged.Data)), "another"
 	if err := rec.Put(forged); err != nil {
 		t.Fatal(err)
 	}
@@ -446,20 +446,20 @@ func TestPartForged(t *testing.T) {
 	es := e.both("db")
 	e.create(es)
 	ref := v1alpha1.StoreRef{Kind: "OtherFakeStore", Name: "other"}
-	read := store.Read{Ref: store.Ref{Key: "db"}}
-	kept, err := part.NewRead(ref, read, store.Answer{Value: store.Value{Data: []byte("forged")}})
+	read := provider.Read{Ref: provider.Ref{Key: "db"}}
+	kept, err := handoff.NewRead(ref, read, provider.Answer{Value: provider.Value{Data: []byte("forged")}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	data, entries, err := part.Pack([]part.Read{kept})
+	data, entries, err := handoff.Pack([]handoff.Read{kept})
 	if err != nil {
 		t.Fatal(err)
 	}
 	forge := func(ns, name string) *corev1.Secret {
 		s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name, Labels: map[string]string{
 			v1alpha1.PartLabel: "true", leads + "/managed": "true", helps + "/managed": "true",
-		}}, Type: part.Type, Data: maps.Clone(data)}
-		rec := part.Record{Kind: "ExternalSecret", Name: "db", UID: e.get("db").UID, Reads: &part.Reads{Version: "v", Entries: entries, At: time.Now()}}
+		}}, Type: handoff.Type, Data: maps.Clone(data)}
+		rec := handoff.Record{Kind: "ExternalSecret", Name: "db", UID: e.get("db").UID, Reads: &handoff.Reads{Version: "v", Entries: entries, At: time.Now()}}
 		if err := rec.Put(s); err != nil {
 			t.Fatal(err)
 		}

@@ -33,19 +33,18 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
-	"github.com/direct-secrets/direct-secrets/common/connection"
-	"github.com/direct-secrets/direct-secrets/common/controller/externalsecret"
-	"github.com/direct-secrets/direct-secrets/common/controller/fanout"
-	"github.com/direct-secrets/direct-secrets/common/controller/part"
-	"github.com/direct-secrets/direct-secrets/common/controller/pushsecret"
-	"github.com/direct-secrets/direct-secrets/common/controller/storestatus"
-	"github.com/direct-secrets/direct-secrets/common/controller/unserved"
-	"github.com/direct-secrets/direct-secrets/common/credentials"
-	"github.com/direct-secrets/direct-secrets/common/fetch"
-	"github.com/direct-secrets/direct-secrets/common/presence"
-	"github.com/direct-secrets/direct-secrets/common/store"
-	"github.com/direct-secrets/direct-secrets/common/target"
-	"github.com/direct-secrets/direct-secrets/common/watch"
+	"github.com/direct-secrets/direct-secrets/common/internal/controllers/externalsecret"
+	"github.com/direct-secrets/direct-secrets/common/internal/controllers/fanout"
+	"github.com/direct-secrets/direct-secrets/common/internal/controllers/generated"
+	"github.com/direct-secrets/direct-secrets/common/internal/controllers/missingprovider"
+	"github.com/direct-secrets/direct-secrets/common/internal/controllers/pushsecret"
+	"github.com/direct-secrets/direct-secrets/common/internal/controllers/storehealth"
+	"github.com/direct-secrets/direct-secrets/common/internal/credentials"
+	"github.com/direct-secrets/direct-secrets/common/internal/dispatch"
+	"github.com/direct-secrets/direct-secrets/common/internal/presence"
+	"github.com/direct-secrets/direct-secrets/common/internal/target"
+	"github.com/direct-secrets/direct-secrets/common/internal/watch"
+	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
 // An Operator is a module that can run.
@@ -53,7 +52,7 @@ type Operator struct {
 	name   string
 	group  string
 	scheme []func(*runtime.Scheme) error
-	kinds  []store.Kind
+	kinds  []provider.Kind
 	flags  Flags
 	config *rest.Config
 	random func() float64
@@ -83,7 +82,7 @@ func WithScheme(add func(*runtime.Scheme) error) Option {
 }
 
 // WithStore adds a store Kind.
-func WithStore(k store.Kind) Option {
+func WithStore(k provider.Kind) Option {
 	return func(o *Operator) { o.kinds = append(o.kinds, k) }
 }
 
@@ -267,14 +266,14 @@ func (o *Operator) setup(mgr *readiness) error {
 	if err != nil {
 		return errors.Wrap(err, "cannot set up presence")
 	}
-	if err := unserved.Setup(mgr, live, board, duties); err != nil {
+	if err := missingprovider.Setup(mgr, live, board, duties); err != nil {
 		return errors.Wrap(err, "cannot set up the loop of objects that nobody serves")
 	}
-	changed, credentialsBeside := &storestatus.Changed{}, &externalsecret.Credentials{}
+	changed, credentialsBeside := &storehealth.Changed{}, &externalsecret.Credentials{}
 	watches := watch.New(meta)
-	pool := connection.NewPool(live, watches, credentials.Rules{Ambient: credentials.Ambient(o.flags.Ambient), PlainHTTP: o.flags.AllowPlainHTTP},
-		fetch.Options{CallTimeout: o.flags.ProviderTimeout},
-		func(k store.Kind, key types.NamespacedName, beside string) {
+	pool := dispatch.NewPool(live, watches, credentials.Rules{Ambient: credentials.Ambient(o.flags.Ambient), PlainHTTP: o.flags.AllowPlainHTTP},
+		dispatch.Options{CallTimeout: o.flags.ProviderTimeout},
+		func(k provider.Kind, key types.NamespacedName, beside string) {
 			if beside != "" {
 				credentialsBeside.Changed(k, key, beside)
 				return
@@ -282,7 +281,7 @@ func (o *Operator) setup(mgr *readiness) error {
 			changed.Notify(k, key)
 		})
 
-	if err := storestatus.Setup(mgr, live, pool, storestatus.Options{
+	if err := storehealth.Setup(mgr, live, pool, storehealth.Options{
 		Kinds:           o.kinds,
 		ControllerClass: o.flags.ControllerClass,
 		Namespaced:      len(o.flags.namespaces()) > 0,
@@ -320,7 +319,7 @@ func (o *Operator) setup(mgr *readiness) error {
 	}); err != nil {
 		return errors.Wrap(err, "cannot set up the PushSecret loop")
 	}
-	if err := part.Setup(mgr, live, pool, part.Options{
+	if err := generated.Setup(mgr, live, pool, generated.Options{
 		Module:          o.group,
 		Board:           board,
 		Kinds:           o.kinds,

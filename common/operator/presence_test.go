@@ -21,10 +21,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/internal/presence"
 	"github.com/direct-secrets/direct-secrets/common/operator"
-	"github.com/direct-secrets/direct-secrets/common/presence"
-	"github.com/direct-secrets/direct-secrets/common/store"
-	fakev1 "github.com/direct-secrets/direct-secrets/common/store/fake/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/provider"
+	fakev1 "github.com/direct-secrets/direct-secrets/common/provider/fake/apis/v1alpha1"
 )
 
 const memberAnnotation, presenceLabel = "direct-secrets.io/member", "direct-secrets.io/presence"
@@ -59,7 +59,7 @@ func newCrowd(t *testing.T) *crowd {
 }
 
 // module runs a module until the function that it returns is called, or the test ends.
-func (c *crowd) module(name string, kinds []store.Kind, more ...operator.Option) (stop func()) {
+func (c *crowd) module(name string, kinds []provider.Kind, more ...operator.Option) (stop func()) {
 	c.Helper()
 	opts := slices.Concat([]operator.Option{
 		operator.WithScheme(fakev1.AddToScheme),

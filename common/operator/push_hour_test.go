@@ -16,9 +16,9 @@ import (
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/operator"
-	"github.com/direct-secrets/direct-secrets/common/store"
-	"github.com/direct-secrets/direct-secrets/common/store/fake"
-	fakev1 "github.com/direct-secrets/direct-secrets/common/store/fake/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/provider"
+	"github.com/direct-secrets/direct-secrets/common/provider/fake"
+	fakev1 "github.com/direct-secrets/direct-secrets/common/provider/fake/apis/v1alpha1"
 )
 
 // TestPushHour lets an hour pass for 500 objects that are compared every twenty minutes: nothing is written to
@@ -96,7 +96,7 @@ func TestPushHeldForAWhile(t *testing.T) {
 	e.source("source", map[string]string{"password": "one"})
 	e.create(e.pushSecret("db", pushDeletes, func(ps *v1alpha1.PushSecret) { ps.Spec.StoreRefs[0].Name = "held" }))
 	e.wantPushed("db", v1alpha1.ReasonSecretSynced)
-	e.backend.Inject(fake.Fault{Call: fake.CallDelete, Err: store.NewError(store.Unavailable, "down")})
+	e.backend.Inject(fake.Fault{Call: fake.CallDelete, Err: provider.NewError(provider.Unavailable, "down")})
 	if err := api.Delete(e.ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: e.ns}}); err != nil {
 		t.Fatal(err)
 	}

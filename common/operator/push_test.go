@@ -17,9 +17,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
-	"github.com/direct-secrets/direct-secrets/common/store"
-	"github.com/direct-secrets/direct-secrets/common/store/fake"
-	fakev1 "github.com/direct-secrets/direct-secrets/common/store/fake/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/provider"
+	"github.com/direct-secrets/direct-secrets/common/provider/fake"
+	fakev1 "github.com/direct-secrets/direct-secrets/common/provider/fake/apis/v1alpha1"
 )
 
 // pushSecret returns an object that pushes the key "password" of the Secret "source" to a remote secret of
@@ -446,7 +446,7 @@ func TestPushHeldByStore(t *testing.T) {
 	e.source("source", map[string]string{"password": "one"})
 	e.create(e.pushSecret("db", pushDeletes))
 	e.wantPushed("db", v1alpha1.ReasonSecretSynced)
-	e.backend.Inject(fake.Fault{Call: fake.CallDelete, Err: store.NewError(store.Denied, "no deletion")})
+	e.backend.Inject(fake.Fault{Call: fake.CallDelete, Err: provider.NewError(provider.Denied, "no deletion")})
 	ps := e.getPush("db")
 	if err := api.Delete(e.ctx, ps); err != nil {
 		t.Fatal(err)
@@ -504,7 +504,7 @@ func TestPushRandomTemplate(t *testing.T) {
 func TestPushOneKeyFails(t *testing.T) {
 	e := newEnv(t)
 	e.source("source", map[string]string{"password": "one"})
-	defer e.backend.Inject(fake.Fault{Call: fake.CallCreate, Key: "b", Err: store.NewError(store.Unavailable, "no such region")})()
+	defer e.backend.Inject(fake.Fault{Call: fake.CallCreate, Key: "b", Err: provider.NewError(provider.Unavailable, "no such region")})()
 	e.create(e.pushSecret("db", func(ps *v1alpha1.PushSecret) {
 		ps.Spec.Data = nil
 		for _, key := range []string{"a", "b", "c", "d"} {

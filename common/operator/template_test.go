@@ -11,7 +11,7 @@ import (
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/operator"
-	"github.com/direct-secrets/direct-secrets/common/store/fake"
+	"github.com/direct-secrets/direct-secrets/common/provider/fake"
 )
 
 // templated sets the template.

@@ -11,8 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
-	"github.com/direct-secrets/direct-secrets/common/policy"
-	"github.com/direct-secrets/direct-secrets/common/target"
+	"github.com/direct-secrets/direct-secrets/common/inspect"
 	"github.com/direct-secrets/direct-secrets/e2e/stack"
 	awsv1 "github.com/direct-secrets/direct-secrets/provider-aws/apis/v1alpha1"
 )
@@ -27,7 +26,7 @@ func floor(ctx context.Context, s *stack.Stack, objects []Object) (time.Duration
 		if err := s.Admin.Create(ctx, es); err != nil {
 			return err
 		}
-		if err := s.Admin.Create(ctx, floorSecret(o, es), client.FieldOwner(target.Manager(es.Name))); err != nil {
+		if err := s.Admin.Create(ctx, floorSecret(o, es), client.FieldOwner(inspect.FieldManager(es.Name))); err != nil {
 			return err
 		}
 		body, err := json.Marshal(map[string]any{
@@ -44,7 +43,7 @@ func floor(ctx context.Context, s *stack.Stack, objects []Object) (time.Duration
 
 func floorSecret(o Object, es *v1alpha1.ExternalSecret) *corev1.Secret {
 	yes, no := true, false
-	mark, err := json.Marshal(policy.Mark{
+	mark, err := json.Marshal(inspect.Mark{
 		Name: es.Name, UID: es.UID, Generation: 1, Module: awsv1.Group,
 		Hash: "0123456789abcdef0123456789abcdef", Fields: "0123456789abcdef",
 	})
@@ -56,9 +55,9 @@ func floorSecret(o Object, es *v1alpha1.ExternalSecret) *corev1.Secret {
 			Namespace: o.Namespace, Name: o.Name,
 			Labels: map[string]string{
 				managed: "true",
-				target.StoreLabel(awsv1.Group, "AWSSecretsManager", o.Namespace, "store"): "true",
+				inspect.StoreLabel(awsv1.Group, "AWSSecretsManager", o.Namespace, "store"): "true",
 			},
-			Annotations: map[string]string{target.MarkKey(es.Name): string(mark)},
+			Annotations: map[string]string{inspect.MarkKey(es.Name): string(mark)},
 			OwnerReferences: []metav1.OwnerReference{{
 				APIVersion: v1alpha1.GroupVersion.String(), Kind: "ExternalSecret", Name: es.Name, UID: es.UID,
 				Controller: &yes, BlockOwnerDeletion: &no,

@@ -23,7 +23,7 @@ const (
 )
 
 // shaping are the functions whose share of the processor time is measured, with all that they call.
-var shaping = []string{"common/render.Shape", "common/render.Inputs", "common/target.HashInputs"}
+var shaping = []string{"common/internal/render.Shape", "common/internal/render.Inputs", "common/internal/target.HashInputs"}
 
 // Template creates Secrets of ten keys that a template makes, and measures what part of the operator's
 // processor time goes into that.

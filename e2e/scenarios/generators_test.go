@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
-	"github.com/direct-secrets/direct-secrets/common/part"
+	"github.com/direct-secrets/direct-secrets/common/inspect"
 	passwordv1 "github.com/direct-secrets/direct-secrets/generator-password/apis/v1alpha1"
 )
 
@@ -74,8 +74,8 @@ func delivered(t *testing.T, ns, name string) {
 		if kept == nil || target == nil {
 			return name + " has no part or no Secret"
 		}
-		rec, _ := part.Of(kept.Annotations)
-		e := rec.Entries[part.ID(pw)]
+		rec, _ := inspect.RecordOf(kept.Annotations)
+		e := rec.Entries[inspect.GeneratorID(pw)]
 		ready := meta.IsStatusConditionTrue(es.Status.Conditions, v1alpha1.ConditionReady) && es.Status.ObservedGeneration == es.Generation
 		told := slices.ContainsFunc(es.Status.Parts, func(s v1alpha1.PartStatus) bool { return s.UID == kept.UID && s.Message == "" })
 		held := slices.ContainsFunc(es.Status.Sources, func(s v1alpha1.SourceStatus) bool { return s.Version == e.Version })
@@ -124,8 +124,8 @@ func (h *history) contents(secret string, keys ...string) []map[string]string {
 }
 
 // valuesOf returns the passwords in the data of a part; none if there are none.
-func valuesOf(data map[string]string) part.Values {
-	v, _ := part.Decode(map[string][]byte{part.ID(pw): []byte(data[part.ID(pw)])}, part.ID(pw))
+func valuesOf(data map[string]string) inspect.Generated {
+	v, _ := inspect.GeneratedValues(map[string][]byte{inspect.GeneratorID(pw): []byte(data[inspect.GeneratorID(pw)])}, inspect.GeneratorID(pw))
 	return v
 }
 
@@ -137,7 +137,7 @@ func (h *history) judge(t *testing.T, ns string, rotations int, names ...string)
 	must(t, h.until(t.Context(), "end", "is recorded", func(v version) bool { return v.UID != "" }))
 	for _, name := range names {
 		var kept, held []string
-		for _, data := range h.contents(partName(name), part.ID(pw)) {
+		for _, data := range h.contents(partName(name), inspect.GeneratorID(pw)) {
 			kept = append(kept, string(valuesOf(data).Current["password"]))
 		}
 		for _, data := range h.contents(name) {

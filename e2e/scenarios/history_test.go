@@ -24,7 +24,7 @@ import (
 	watchtools "k8s.io/client-go/tools/watch"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
-	"github.com/direct-secrets/direct-secrets/common/target"
+	"github.com/direct-secrets/direct-secrets/common/inspect"
 )
 
 // A version is a state that a Secret has had, or its end.
@@ -38,10 +38,10 @@ type version struct {
 }
 
 func newVersion(s *corev1.Secret, deleted bool) version {
-	m := target.Marks(s.Annotations)[s.Name]
+	m := inspect.Marks(s.Annotations)[s.Name]
 	v := version{
 		UID: s.UID, Deleted: deleted,
-		Mark: s.Annotations[target.MarkKey(s.Name)], By: generation{m.UID, m.Generation},
+		Mark: s.Annotations[inspect.MarkKey(s.Name)], By: generation{m.UID, m.Generation},
 		Data: map[string]string{},
 	}
 	for k, d := range s.Data {

@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
-	"github.com/direct-secrets/direct-secrets/common/part"
+	"github.com/direct-secrets/direct-secrets/common/inspect"
 	"github.com/direct-secrets/direct-secrets/e2e/stack"
 	passwordv1 "github.com/direct-secrets/direct-secrets/generator-password/apis/v1alpha1"
 	vaultv1 "github.com/direct-secrets/direct-secrets/provider-vault/apis/v1alpha1"
@@ -248,8 +248,8 @@ func (m *mix) wantFailed(name, reason string, says ...string) {
 
 // generatedPasswords and vaultReader are operators, as they contribute to objects of others.
 var (
-	generatedPasswords = part.Contributor{Group: passwordv1.Group, Purpose: v1alpha1.PartGenerated}
-	vaultReader        = part.Contributor{Group: vaultv1.Group, Purpose: v1alpha1.PartRead}
+	generatedPasswords = inspect.Contributor{Group: passwordv1.Group, Purpose: v1alpha1.PartGenerated}
+	vaultReader        = inspect.Contributor{Group: vaultv1.Group, Purpose: v1alpha1.PartRead}
 )
 
 func readsName(name string) string { return vaultReader.PartName("ExternalSecret", name) }

@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
-	"github.com/direct-secrets/direct-secrets/common/part"
+	"github.com/direct-secrets/direct-secrets/common/inspect"
 )
 
 // mixedSeed repeats the choices of a run; what happens when still depends on the machine.
@@ -121,7 +121,7 @@ func (m *mix) killAny(random *rand.Rand) {
 func (m *mix) judge(seed uint64, name string, wishes []killedWish) {
 	m.t.Helper()
 	var passwords []string
-	for _, data := range m.history.contents(partName(name), part.ID(pw)) {
+	for _, data := range m.history.contents(partName(name), inspect.GeneratorID(pw)) {
 		passwords = append(passwords, string(valuesOf(data).Current["password"]))
 	}
 	if n := 1 + wishes[len(wishes)-1].password; len(passwords) != n {

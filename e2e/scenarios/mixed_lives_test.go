@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
-	"github.com/direct-secrets/direct-secrets/common/part"
+	"github.com/direct-secrets/direct-secrets/common/inspect"
 	"github.com/direct-secrets/direct-secrets/provider-vault/vaulttest"
 )
 
@@ -21,11 +21,11 @@ func (m *mix) serves(name, request string) bool {
 	if s == nil {
 		return false
 	}
-	rec, _ := part.Of(s.Annotations)
+	rec, _ := inspect.RecordOf(s.Annotations)
 	if rec.Reads != nil {
 		return rec.Reads.Request == request
 	}
-	return rec.Entries[part.ID(pw)].Request == request
+	return rec.Entries[inspect.GeneratorID(pw)].Request == request
 }
 
 // vaultReads returns how often Vault was read for an object.

@@ -16,8 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
-	"github.com/direct-secrets/direct-secrets/common/part"
-	"github.com/direct-secrets/direct-secrets/common/target"
+	"github.com/direct-secrets/direct-secrets/common/inspect"
 	"github.com/direct-secrets/direct-secrets/e2e/stack"
 )
 
@@ -28,15 +27,15 @@ func forged(value string) string { return strings.ReplaceAll(value, "from-vault"
 func forge(t *testing.T, kept *corev1.Secret, ns, name string) *corev1.Secret {
 	t.Helper()
 	s := alter(t, kept, ns, name)
-	seal(t, s, part.RecordOf(s).UID)
+	seal(t, s, inspect.StoredRecord(s).UID)
 	return s
 }
 
 // seal makes a record vouch for what a part holds, for the object of a uid.
 func seal(t *testing.T, s *corev1.Secret, uid types.UID) {
 	t.Helper()
-	rec := part.RecordOf(s)
-	rec.UID, rec.Reads.Hash = uid, target.HashInputs(uid, part.Content(s.Data))
+	rec := inspect.StoredRecord(s)
+	rec.UID, rec.Reads.Hash = uid, inspect.ContentHash(uid, s.Data)
 	must(t, rec.Put(s))
 }
 
@@ -99,7 +98,7 @@ func TestMixedForged(t *testing.T) {
 		t.Fatalf("the status records %+v", recorded)
 	}
 	kept := getSecret(t, m.ns, recorded.Name)
-	if kept.Type != part.Type || kept.UID != recorded.UID {
+	if kept.Type != inspect.ContributionType || kept.UID != recorded.UID {
 		t.Errorf("the part is of type %s and uid %s, the status records %+v", kept.Type, kept.UID, recorded)
 	}
 
@@ -178,7 +177,7 @@ func asBefore(was, is *corev1.Secret) string {
 	of := func(s *corev1.Secret) content {
 		c := content{Type: s.Type, Labels: s.Labels, Owners: s.OwnerReferences, Data: newVersion(s, false).Data}
 		delete(c.Data, "record")
-		rec, _ := part.Of(s.Annotations)
+		rec, _ := inspect.RecordOf(s.Annotations)
 		if c.Of = rec.UID; rec.Reads != nil {
 			c.Reads = rec.Reads.Entries
 		}

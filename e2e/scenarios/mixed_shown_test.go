@@ -13,7 +13,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
-	"github.com/direct-secrets/direct-secrets/common/part"
+	"github.com/direct-secrets/direct-secrets/common/inspect"
 	"github.com/direct-secrets/direct-secrets/e2e/stack"
 	awsemulator "github.com/direct-secrets/direct-secrets/provider-aws/emulator"
 	gcpv1 "github.com/direct-secrets/direct-secrets/provider-gcp/apis/v1alpha1"
@@ -132,13 +132,13 @@ func TestMixedShown(t *testing.T) {
 		settled()
 	}
 
-	for _, data := range m.history.contents(partName("good"), part.ID(pw)) {
+	for _, data := range m.history.contents(partName("good"), inspect.GeneratorID(pw)) {
 		values[string(valuesOf(data).Current["password"])] = true
 	}
-	holders := []string{"good", readsName("good"), partName("good"), part.Contributor{Group: gcpv1.Group, Purpose: v1alpha1.PartRead}.PartName("ExternalSecret", "good")}
+	holders := []string{"good", readsName("good"), partName("good"), inspect.Contributor{Group: gcpv1.Group, Purpose: v1alpha1.PartRead}.PartName("ExternalSecret", "good")}
 	search(t, m.ns, processes, needlesOf(maps.Keys(values)), holders...)
 	for _, name := range holders[1:] {
-		if s := getSecret(t, m.ns, name); s.Type != part.Type {
+		if s := getSecret(t, m.ns, name); s.Type != inspect.ContributionType {
 			t.Errorf("Secret %s is of type %s", name, s.Type)
 		}
 	}

@@ -15,8 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
-	"github.com/direct-secrets/direct-secrets/common/policy"
-	"github.com/direct-secrets/direct-secrets/common/target"
+	"github.com/direct-secrets/direct-secrets/common/inspect"
 	"github.com/direct-secrets/direct-secrets/e2e/stack"
 	awsv1 "github.com/direct-secrets/direct-secrets/provider-aws/apis/v1alpha1"
 	vaultv1 "github.com/direct-secrets/direct-secrets/provider-vault/apis/v1alpha1"
@@ -168,7 +167,7 @@ func (o *mover) inStep(t *testing.T) {
 	})
 	at, labels := o.homes[es.Generation], getSecret(t, moveNamespace, o.name).Labels
 	for _, module := range []string{awsv1.Group, vaultv1.Group} {
-		if has := labels[target.ManagedLabel(module)] != ""; has != (module == at.module) {
+		if has := labels[inspect.ManagedLabel(module)] != ""; has != (module == at.module) {
 			t.Errorf("%s, at %s: it has the label of %s: %t", o.name, at.kind, module, has)
 		}
 	}
@@ -178,9 +177,9 @@ func (o *mover) inStep(t *testing.T) {
 // generation in its mark belongs to, with its values, and none after a later one.
 func (o *mover) judge(t *testing.T, history []version) {
 	t.Helper()
-	var last policy.Mark
+	var last inspect.Mark
 	for i, v := range history {
-		var mark policy.Mark
+		var mark inspect.Mark
 		if err := json.Unmarshal([]byte(v.Mark), &mark); err != nil && !v.Deleted {
 			t.Errorf("%s, version %d: the mark %q: %v", o.name, i, v.Mark, err)
 		}

@@ -23,7 +23,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
-	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/provider"
 	"github.com/direct-secrets/direct-secrets/e2e/stack"
 	passwordv1 "github.com/direct-secrets/direct-secrets/generator-password/apis/v1alpha1"
 	passwordconfig "github.com/direct-secrets/direct-secrets/generator-password/config"
@@ -247,7 +247,7 @@ func (st *rightsStory) alone(b *bearer) {
 		must(st.t, st.s.Admin.Create(st.t.Context(), o))
 		typed, err := st.s.Admin.Scheme().New(gvk)
 		must(st.t, err)
-		if _, ok := typed.(store.GeneratorObject); ok {
+		if _, ok := typed.(provider.GeneratorObject); ok {
 			st.apply(fmt.Sprintf(`{apiVersion: direct-secrets.io/v1alpha1, kind: ExternalSecret, metadata: {name: %s, namespace: rights},
   spec: {dataFrom: [{sourceRef: {generatorRef: {kind: %s, name: least}}}]}}`, strings.ToLower(kind), kind))
 		}

@@ -28,13 +28,13 @@ import (
 // in what a module tells of itself. It fills all of them.
 var laterCommon = []edit{
 	{"common/apis/v1alpha1/externalsecret_types.go", "type ExternalSecretStatus struct {\n", "type ExternalSecretStatus struct {\n\tLater string `json:\"later,omitempty\"`\n"},
-	{"common/controller/externalsecret/status.go", "\tst.ObservedGeneration = generation\n", "\tst.ObservedGeneration = generation\n\tst.Later = \"kept\"\n"},
+	{"common/internal/controllers/externalsecret/status.go", "\tst.ObservedGeneration = generation\n", "\tst.ObservedGeneration = generation\n\tst.Later = \"kept\"\n"},
 	{"common/apis/v1alpha1/externalsecret_types.go", "type PartStatus struct {\n", "type PartStatus struct {\n\tLater string `json:\"later,omitempty\"`\n"},
-	{"common/controller/partstatus/partstatus.go", "\t\tModule: c.Key(),", "\t\tLater: \"kept\", Module: c.Key(),"},
-	{"common/part/part.go", "type Record struct {\n", "type Record struct {\n\tLater string `json:\"later,omitempty\"`\n"},
-	{"common/part/part.go", "\traw, err := json.Marshal(r)\n", "\tr.Later = \"kept\"\n\traw, err := json.Marshal(r)\n"},
-	{"common/presence/presence.go", "type Member struct {\n", "type Member struct {\n\tLater string `json:\"later,omitempty\"`\n"},
-	{"common/presence/lease.go", "\traw, err := json.Marshal(m)\n", "\tm.Later = \"kept\"\n\traw, err := json.Marshal(m)\n"},
+	{"common/internal/handoff/status.go", "\t\tModule: c.Key(),", "\t\tLater: \"kept\", Module: c.Key(),"},
+	{"common/internal/handoff/record.go", "type Record struct {\n", "type Record struct {\n\tLater string `json:\"later,omitempty\"`\n"},
+	{"common/internal/handoff/record.go", "\traw, err := json.Marshal(r)\n", "\tr.Later = \"kept\"\n\traw, err := json.Marshal(r)\n"},
+	{"common/internal/presence/presence.go", "type Member struct {\n", "type Member struct {\n\tLater string `json:\"later,omitempty\"`\n"},
+	{"common/internal/presence/lease.go", "\traw, err := json.Marshal(m)\n", "\tm.Later = \"kept\"\n\traw, err := json.Marshal(m)\n"},
 }
 
 // later returns what fields that only a later version knows hold: in the status of an object, in what that says of

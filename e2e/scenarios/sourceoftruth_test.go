@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
-	"github.com/direct-secrets/direct-secrets/common/part"
+	"github.com/direct-secrets/direct-secrets/common/inspect"
 	"github.com/direct-secrets/direct-secrets/e2e/stack"
 	passwordv1 "github.com/direct-secrets/direct-secrets/generator-password/apis/v1alpha1"
 )
@@ -88,7 +88,7 @@ func wantPushed(t *testing.T, ns, name string) metav1.Condition {
 		if c == nil || c.Status != metav1.ConditionTrue || kept == nil {
 			return fmt.Sprintf("PushSecret %s is %+v", name, c)
 		}
-		rec, _ := part.Of(kept.Annotations)
+		rec, _ := inspect.RecordOf(kept.Annotations)
 		for _, e := range rec.Entries {
 			for _, s := range ps.Status.Stores {
 				replaces := ps.Spec.UpdatePolicy != v1alpha1.UpdateIfNotExists

@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
-	"github.com/direct-secrets/direct-secrets/common/part"
+	"github.com/direct-secrets/direct-secrets/common/inspect"
 	"github.com/direct-secrets/direct-secrets/e2e/stack"
 	passwordcrds "github.com/direct-secrets/direct-secrets/generator-password/apis/crds"
 	passwordv1 "github.com/direct-secrets/direct-secrets/generator-password/apis/v1alpha1"
@@ -103,8 +103,8 @@ func TestPasswordUpgrade(t *testing.T) {
 		t.Helper()
 		settle(t, ns, names...)
 		for _, name := range names {
-			rec, _ := part.Of(getSecret(t, ns, partName(name)).Annotations)
-			is := rec.Entries[part.ID(pw)].Version
+			rec, _ := inspect.RecordOf(getSecret(t, ns, partName(name)).Annotations)
+			is := rec.Entries[inspect.GeneratorID(pw)].Version
 			if was, ok := versions[name]; ok && was != is {
 				t.Fatalf("%s: after %s the part has another version", name, after)
 			}

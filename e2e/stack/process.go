@@ -17,7 +17,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/direct-secrets/direct-secrets/common/controlplane"
+	"github.com/direct-secrets/direct-secrets/common/testing/controlplane"
 )
 
 // A Process is a module that runs.

@@ -25,7 +25,7 @@ import (
 
 	"github.com/direct-secrets/direct-secrets/common/apis/crds"
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
-	"github.com/direct-secrets/direct-secrets/common/controlplane"
+	"github.com/direct-secrets/direct-secrets/common/testing/controlplane"
 	"github.com/direct-secrets/direct-secrets/provider-aws/emulator"
 )
 

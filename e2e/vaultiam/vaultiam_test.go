@@ -13,7 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 
 	common "github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
-	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/provider"
 	"github.com/direct-secrets/direct-secrets/provider-aws/emulator"
 	"github.com/direct-secrets/direct-secrets/provider-vault/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/provider-vault/kv"
@@ -33,7 +33,7 @@ const (
 
 // creds are the values of Secrets, by key. Nothing else is asked for.
 type creds struct {
-	store.Credentials
+	provider.Credentials
 	values map[string]string
 }
 
@@ -120,13 +120,13 @@ func read(t *testing.T, url string, auth v1alpha1.IAMAuth, c creds) string {
 		t.Fatal(err)
 	}
 	defer func() {
-		if err := store.Close(client); err != nil {
+		if err := provider.Close(client); err != nil {
 			t.Error(err)
 		}
 	}()
-	v, err := client.Get(t.Context(), store.Ref{Key: "shop/db"})
+	v, err := client.Get(t.Context(), provider.Ref{Key: "shop/db"})
 	if err != nil {
-		return string(store.ClassOf(err)) + ": " + store.Safe(err).Error()
+		return string(provider.ClassOf(err)) + ": " + provider.Safe(err).Error()
 	}
 	return string(v.Data)
 }

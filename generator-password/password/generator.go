@@ -6,7 +6,7 @@ import (
 
 	gopassword "github.com/sethvargo/go-password/password"
 
-	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/provider"
 	"github.com/direct-secrets/direct-secrets/generator-password/apis/v1alpha1"
 )
 
@@ -17,31 +17,31 @@ import (
 // +kubebuilder:rbac:groups=generator.direct-secrets.io,resources=clusterpasswords/status,verbs=patch,roleName=cluster
 
 // Kinds returns the generator Kinds that this package serves.
-func Kinds() []store.Kind {
-	return []store.Kind{
-		store.GeneratorKindOf(Connect),
-		store.ClusterGeneratorKindOf(ConnectCluster),
+func Kinds() []provider.Kind {
+	return []provider.Kind{
+		provider.GeneratorKindOf(Connect),
+		provider.ClusterGeneratorKindOf(ConnectCluster),
 	}
 }
 
 // Connect returns the Generator of a Password. Its errors are of class Invalid and name the field to mend.
-func Connect(_ context.Context, p *v1alpha1.Password, _ store.Credentials) (store.Generator, error) {
+func Connect(_ context.Context, p *v1alpha1.Password, _ provider.Credentials) (provider.Generator, error) {
 	return connect(&p.Spec)
 }
 
 // ConnectCluster returns the Generator of a ClusterPassword, as Connect does.
-func ConnectCluster(_ context.Context, p *v1alpha1.ClusterPassword, _ store.Credentials) (store.Generator, error) {
+func ConnectCluster(_ context.Context, p *v1alpha1.ClusterPassword, _ provider.Credentials) (provider.Generator, error) {
 	return connect(&p.Spec.PasswordSpec)
 }
 
-func connect(spec *v1alpha1.PasswordSpec) (store.Generator, error) {
+func connect(spec *v1alpha1.PasswordSpec) (provider.Generator, error) {
 	s, err := settingsOf(spec)
 	if err != nil {
 		return nil, err
 	}
 	g, err := gopassword.NewGenerator(&gopassword.GeneratorInput{Symbols: s.symbols.of})
 	if err != nil {
-		return nil, store.NewError(store.Unavailable, "the generator of passwords cannot be made")
+		return nil, provider.NewError(provider.Unavailable, "the generator of passwords cannot be made")
 	}
 	return &Generator{settings: s, random: g}, nil
 }
@@ -52,21 +52,21 @@ type Generator struct {
 	random   *gopassword.Generator
 }
 
-var _ store.Generator = &Generator{}
+var _ provider.Generator = &Generator{}
 
 // Generate makes a password for each key.
-func (g *Generator) Generate(ctx context.Context) (store.Generated, error) {
+func (g *Generator) Generate(ctx context.Context) (provider.Generated, error) {
 	s := g.settings
 	values := make(map[string][]byte, len(s.keys))
 	for _, key := range s.keys {
 		if err := ctx.Err(); err != nil {
-			return store.Generated{}, store.Safe(err)
+			return provider.Generated{}, provider.Safe(err)
 		}
 		p, err := g.random.Generate(s.length, s.digits.n, s.symbols.n, s.noUpper, s.allowRepeat)
 		if err != nil { // The settings were found possible, so it is the random numbers that are missing.
-			return store.Generated{}, store.NewError(store.Unavailable, "the system gave no random numbers")
+			return provider.Generated{}, provider.NewError(provider.Unavailable, "the system gave no random numbers")
 		}
 		values[key] = s.encode([]byte(p))
 	}
-	return store.Generated{Values: values}, nil
+	return provider.Generated{Values: values}, nil
 }

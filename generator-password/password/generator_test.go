@@ -19,7 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	common "github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
-	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/provider"
 	"github.com/direct-secrets/direct-secrets/generator-password/apis/v1alpha1"
 )
 
@@ -33,7 +33,7 @@ type (
 func ask(w wanted) spec { return spec{PasswordSettings: w} }
 
 // connectBoth connects a Password and a ClusterPassword with a spec; they must agree.
-func connectBoth(t testing.TB, s spec) (store.Generator, error) {
+func connectBoth(t testing.TB, s spec) (provider.Generator, error) {
 	t.Helper()
 	one, err := Connect(t.Context(), &v1alpha1.Password{Spec: s}, nil)
 	twin, twinErr := ConnectCluster(t.Context(), &v1alpha1.ClusterPassword{Spec: v1alpha1.ClusterPasswordSpec{PasswordSpec: s}}, nil)
@@ -44,9 +44,9 @@ func connectBoth(t testing.TB, s spec) (store.Generator, error) {
 }
 
 // generate makes values as common does it.
-func generate(t testing.TB, g store.Generator) map[string]string {
+func generate(t testing.TB, g provider.Generator) map[string]string {
 	t.Helper()
-	made, err := store.Generate(t.Context(), "Password", g)
+	made, err := provider.Generate(t.Context(), "Password", g)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -246,8 +246,8 @@ func TestBadSettings(t *testing.T) {
 			got := ""
 			if _, err := connectBoth(t, tc.spec); err != nil {
 				got = err.Error()
-				if store.ClassOf(err) != store.Invalid {
-					t.Errorf("%s\nclass %s, want Invalid", tc.reason, store.ClassOf(err))
+				if provider.ClassOf(err) != provider.Invalid {
+					t.Errorf("%s\nclass %s, want Invalid", tc.reason, provider.ClassOf(err))
 				}
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
@@ -324,7 +324,7 @@ func TestKinds(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff([]string{store.CapabilityGenerate}, store.Capabilities(g)); diff != "" {
+		if diff := cmp.Diff([]string{provider.CapabilityGenerate}, provider.Capabilities(g)); diff != "" {
 			t.Errorf("%s: capabilities: -want, +got:\n%s", k.GoName(), diff)
 		}
 	}
@@ -343,7 +343,7 @@ func TestNoRandom(t *testing.T) {
 			t.Fatal(err)
 		}
 		made, err := (&Generator{settings: s, random: random}).Generate(t.Context())
-		if store.ClassOf(err) != store.Unavailable || fmt.Sprint(err) != "the system gave no random numbers" || made.Values != nil {
+		if provider.ClassOf(err) != provider.Unavailable || fmt.Sprint(err) != "the system gave no random numbers" || made.Values != nil {
 			t.Errorf("after %d bytes: %d values and error %v", after, len(made.Values), err)
 		}
 	}
@@ -357,7 +357,7 @@ func TestCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	made, err := g.Generate(ctx)
-	if store.ClassOf(err) != store.Unavailable || made.Values != nil {
+	if provider.ClassOf(err) != provider.Unavailable || made.Values != nil {
 		t.Errorf("a call that was cancelled has %d values and error %v", len(made.Values), err)
 	}
 }
@@ -407,8 +407,8 @@ func FuzzSettings(f *testing.F) {
 		}
 		g, err := connectBoth(t, s)
 		if err != nil {
-			if store.ClassOf(err) != store.Invalid || !strings.HasPrefix(err.Error(), "spec.") || len(err.Error()) > 1000 {
-				t.Errorf("error of class %s: %s", store.ClassOf(err), err)
+			if provider.ClassOf(err) != provider.Invalid || !strings.HasPrefix(err.Error(), "spec.") || len(err.Error()) > 1000 {
+				t.Errorf("error of class %s: %s", provider.ClassOf(err), err)
 			}
 			return
 		}

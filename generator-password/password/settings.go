@@ -10,7 +10,7 @@ import (
 	gopassword "github.com/sethvargo/go-password/password"
 	"k8s.io/apimachinery/pkg/util/validation"
 
-	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/provider"
 	"github.com/direct-secrets/direct-secrets/generator-password/apis/v1alpha1"
 )
 
@@ -74,7 +74,7 @@ func settingsOf(spec *v1alpha1.PasswordSpec) (settings, error) {
 }
 
 func invalid(format string, args ...any) error {
-	return store.NewError(store.Invalid, format, args...)
+	return provider.NewError(provider.Invalid, format, args...)
 }
 
 // symbol is what may be one: whatever else is ASCII and printable is a letter, a digit or a space. Other

@@ -17,7 +17,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 
-	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
 // The sources of the operator's own identity are those that a pod has, in the SDK's order: an access key in
@@ -43,19 +43,19 @@ func ambient(env config.EnvConfig, region string, retryer func() aws.Retryer) (a
 		cfg.Region = env.Region
 	}
 	if cfg.Region == "" {
-		return aws.Config{}, store.NewError(store.Invalid, "spec.region: not set, and the operator's own AWS configuration has none; set it")
+		return aws.Config{}, provider.NewError(provider.Invalid, "spec.region: not set, and the operator's own AWS configuration has none; set it")
 	}
 	switch {
 	case env.Credentials.HasKeys():
 		cfg.Credentials = credentials.StaticCredentialsProvider{Value: env.Credentials}
 	case env.WebIdentityTokenFilePath != "":
 		if env.RoleARN == "" {
-			return aws.Config{}, store.NewError(store.Invalid, "spec.auth: not set, and the operator has AWS_WEB_IDENTITY_TOKEN_FILE without AWS_ROLE_ARN; set both")
+			return aws.Config{}, provider.NewError(provider.Invalid, "spec.auth: not set, and the operator has AWS_WEB_IDENTITY_TOKEN_FILE without AWS_ROLE_ARN; set both")
 		}
 		cfg.Credentials = stscreds.NewWebIdentityRoleProvider(sts.NewFromConfig(cfg), env.RoleARN,
 			stscreds.IdentityTokenFile(env.WebIdentityTokenFilePath), func(o *stscreds.WebIdentityRoleOptions) { o.RoleSessionName = env.RoleSessionName })
 	case profiled() != "":
-		return aws.Config{}, store.NewError(store.Invalid, "spec.auth: not set, and the operator has %s, but profile files are not read; set spec.auth, or give the operator a web identity or a pod identity", profiled())
+		return aws.Config{}, provider.NewError(provider.Invalid, "spec.auth: not set, and the operator has %s, but profile files are not read; set spec.auth, or give the operator a web identity or a pod identity", profiled())
 	case env.ContainerCredentialsEndpoint != "" || env.ContainerCredentialsRelativePath != "":
 		endpoint := env.ContainerCredentialsEndpoint
 		if env.ContainerCredentialsRelativePath != "" {
@@ -92,10 +92,10 @@ func profiled() string {
 // checkContainer refuses an endpoint that would show credentials to the network.
 func checkContainer(endpoint string) error {
 	u, err := url.Parse(endpoint)
-	if err == nil && (u.Scheme == "https" || u.Scheme == "http" && (store.Loopback(u.Hostname()) || slices.Contains(containerHosts, u.Hostname()))) {
+	if err == nil && (u.Scheme == "https" || u.Scheme == "http" && (provider.Loopback(u.Hostname()) || slices.Contains(containerHosts, u.Hostname()))) {
 		return nil
 	}
-	return store.NewError(store.Invalid, "spec.auth: not set, and the operator's AWS_CONTAINER_CREDENTIALS_FULL_URI is neither https nor an address of the host; correct it")
+	return provider.NewError(provider.Invalid, "spec.auth: not set, and the operator's AWS_CONTAINER_CREDENTIALS_FULL_URI is neither https nor an address of the host; correct it")
 }
 
 // trust has a transport believe the certificates of AWS_CA_BUNDLE, and no others.
@@ -105,7 +105,7 @@ func trust(t *http.Transport, env config.EnvConfig) error {
 	}
 	pool := x509.NewCertPool()
 	if pem, err := os.ReadFile(env.CustomCABundle); err != nil || !pool.AppendCertsFromPEM(pem) {
-		return store.NewError(store.Invalid, "the operator's AWS_CA_BUNDLE names no readable file with certificates; correct it")
+		return provider.NewError(provider.Invalid, "the operator's AWS_CA_BUNDLE names no readable file with certificates; correct it")
 	}
 	t.TLSClientConfig.RootCAs = pool
 	return nil
@@ -121,7 +121,7 @@ func awsEnv() (config.EnvConfig, error) {
 				name = k
 			}
 		}
-		return env, store.NewError(store.Invalid, "the operator's environment variable %s cannot be read; mend it", name)
+		return env, provider.NewError(provider.Invalid, "the operator's environment variable %s cannot be read; mend it", name)
 	}
 	return env, nil
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/provider"
 	"github.com/direct-secrets/direct-secrets/provider-aws/apis/v1alpha1"
 )
 
@@ -90,7 +90,7 @@ func TestAmbient(t *testing.T) {
 				got, err = c.AWS.Credentials.Retrieve(t.Context())
 			}
 			if err != nil {
-				if e := store.Safe(err); e.Class != store.Invalid || !strings.Contains(e.Message, tc.want) {
+				if e := provider.Safe(err); e.Class != provider.Invalid || !strings.Contains(e.Message, tc.want) {
 					t.Errorf("%s\nerror %v, want %q", tc.reason, err, tc.want)
 				}
 				return

@@ -7,7 +7,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
 const (
@@ -61,8 +61,8 @@ func (c *Config) SaysNothingOfEntries(failure error, codes Codes) bool {
 	if code == "" {
 		return false
 	}
-	class := store.ClassOf(c.Explain(failure, "", codes))
-	return IsAccessDenied(code) || class == store.Invalid || class == store.NotFound
+	class := provider.ClassOf(c.Explain(failure, "", codes))
+	return IsAccessDenied(code) || class == provider.Invalid || class == provider.NotFound
 }
 
 // Each does something for some places of a batch, not too many at the same time.

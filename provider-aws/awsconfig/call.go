@@ -7,7 +7,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 
-	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
 const arnPrefix = "arn:"
@@ -29,10 +29,10 @@ const MaxID = 2048
 // CheckKey returns an error for a key that AWS cannot have.
 func (c *Config) CheckKey(key string) error {
 	if !utf8.ValidString(key) {
-		return store.NewError(store.Invalid, "a key that is not UTF-8 is none that AWS can have")
+		return provider.NewError(provider.Invalid, "a key that is not UTF-8 is none that AWS can have")
 	}
 	if key == "" || len(c.ID(key)) > MaxID {
-		return store.NewError(store.Invalid, "a key of %d characters is none that AWS can have", len(key))
+		return provider.NewError(provider.Invalid, "a key of %d characters is none that AWS can have", len(key))
 	}
 	return nil
 }
@@ -60,7 +60,7 @@ func Pages(what string, fetch func(token *string) (next *string, err error)) err
 			return err
 		}
 		if aws.ToString(next) == aws.ToString(token) {
-			return store.NewError(store.Unavailable, "%s: AWS sends the same page again and again", what)
+			return provider.NewError(provider.Unavailable, "%s: AWS sends the same page again and again", what)
 		}
 		token = next
 	}

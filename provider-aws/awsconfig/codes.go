@@ -3,13 +3,13 @@ package awsconfig
 import (
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 
-	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
 // A Meaning is what an error code of AWS says: its class, and in words what is wrong and how to mend
 // it. AWS's own text is never shown.
 type Meaning struct {
-	Class store.Class
+	Class provider.Class
 	Text  string
 
 	// part of the credentials that is to be mended.
@@ -54,40 +54,40 @@ var (
 // https://docs.aws.amazon.com/secretsmanager/latest/apireference/CommonErrors.html and
 // https://docs.aws.amazon.com/STS/latest/APIReference/API_AssumeRoleWithWebIdentity.html.
 var commonCodes = Codes{
-	"AccessDenied":            {Class: store.Denied, Text: denied},
-	"AccessDeniedException":   {Class: store.Denied, Text: denied},
-	"NotAuthorized":           {Class: store.Denied, Text: denied},
-	"UnauthorizedOperation":   {Class: store.Denied, Text: denied},
-	"OptInRequired":           {Class: store.Denied, Text: "the AWS account is not subscribed to the service"},
-	"RegionDisabledException": {Class: store.Denied, Text: "STS is not active in this region; activate it, or correct spec.region"},
+	"AccessDenied":            {Class: provider.Denied, Text: denied},
+	"AccessDeniedException":   {Class: provider.Denied, Text: denied},
+	"NotAuthorized":           {Class: provider.Denied, Text: denied},
+	"UnauthorizedOperation":   {Class: provider.Denied, Text: denied},
+	"OptInRequired":           {Class: provider.Denied, Text: "the AWS account is not subscribed to the service"},
+	"RegionDisabledException": {Class: provider.Denied, Text: "STS is not active in this region; activate it, or correct spec.region"},
 
-	"InvalidClientTokenId":        {store.Denied, "AWS does not know the access key id", keyID},
-	"InvalidAccessKeyId":          {store.Denied, "AWS does not know the access key id", keyID},
-	"UnrecognizedClientException": {store.Denied, "AWS does not know the access key id, or a session token is missing or wrong", keyID},
-	"InvalidSignatureException":   {store.Denied, badSignature, secretKey},
-	"SignatureDoesNotMatch":       {store.Denied, badSignature, secretKey},
-	"RequestExpired":              {store.Denied, badSignature, secretKey},
+	"InvalidClientTokenId":        {provider.Denied, "AWS does not know the access key id", keyID},
+	"InvalidAccessKeyId":          {provider.Denied, "AWS does not know the access key id", keyID},
+	"UnrecognizedClientException": {provider.Denied, "AWS does not know the access key id, or a session token is missing or wrong", keyID},
+	"InvalidSignatureException":   {provider.Denied, badSignature, secretKey},
+	"SignatureDoesNotMatch":       {provider.Denied, badSignature, secretKey},
+	"RequestExpired":              {provider.Denied, badSignature, secretKey},
 
-	"IncompleteSignature":                 {store.Denied, "the request lacks a valid signature", secretKey},
-	"IncompleteSignatureException":        {store.Denied, "the request lacks a valid signature", secretKey},
-	"MissingAuthenticationToken":          {store.Denied, "the request lacks credentials", keyID},
-	"MissingAuthenticationTokenException": {store.Denied, "the request lacks credentials", keyID},
+	"IncompleteSignature":                 {provider.Denied, "the request lacks a valid signature", secretKey},
+	"IncompleteSignatureException":        {provider.Denied, "the request lacks a valid signature", secretKey},
+	"MissingAuthenticationToken":          {provider.Denied, "the request lacks credentials", keyID},
+	"MissingAuthenticationTokenException": {provider.Denied, "the request lacks credentials", keyID},
 
-	"ExpiredToken":          {store.Denied, expired, sessionToken},
-	"ExpiredTokenException": {store.Denied, expired, sessionToken},
+	"ExpiredToken":          {provider.Denied, expired, sessionToken},
+	"ExpiredTokenException": {provider.Denied, expired, sessionToken},
 
-	"InvalidIdentityToken": {store.Denied, "AWS does not accept the token: its issuer must be an identity provider of the account, and know its audience", sessionToken},
-	"IDPRejectedClaim":     {store.Denied, "the identity provider rejects the token", sessionToken},
+	"InvalidIdentityToken": {provider.Denied, "AWS does not accept the token: its issuer must be an identity provider of the account, and know its audience", sessionToken},
+	"IDPRejectedClaim":     {provider.Denied, "the identity provider rejects the token", sessionToken},
 	"IDPCommunicationError": {
-		Class: store.Unavailable, Text: "AWS cannot reach the identity provider of the token",
+		Class: provider.Unavailable, Text: "AWS cannot reach the identity provider of the token",
 	},
 
-	"ValidationError":           {Class: store.Invalid, Text: rejected},
-	"ValidationException":       {Class: store.Invalid, Text: rejected},
-	"InvalidParameterValue":     {Class: store.Invalid, Text: rejected},
-	"InvalidParameterException": {Class: store.Invalid, Text: rejected},
-	"PackedPolicyTooLarge":      {Class: store.Invalid, Text: "the session tags are too large; shorten spec.sessionTags"},
-	"MalformedPolicyDocument":   {Class: store.Invalid, Text: rejected},
+	"ValidationError":           {Class: provider.Invalid, Text: rejected},
+	"ValidationException":       {Class: provider.Invalid, Text: rejected},
+	"InvalidParameterValue":     {Class: provider.Invalid, Text: rejected},
+	"InvalidParameterException": {Class: provider.Invalid, Text: rejected},
+	"PackedPolicyTooLarge":      {Class: provider.Invalid, Text: "the session tags are too large; shorten spec.sessionTags"},
+	"MalformedPolicyDocument":   {Class: provider.Invalid, Text: rejected},
 }
 
 // CannotDecrypt is what an error code of KMS says, as the services pass it on.
@@ -115,7 +115,7 @@ func (c Codes) meaning(code string) (Meaning, bool) {
 		return m, true
 	}
 	if _, ok := retry.DefaultThrottleErrorCodes[code]; ok {
-		return Meaning{Class: store.Throttled, Text: "AWS asks for fewer calls"}, true
+		return Meaning{Class: provider.Throttled, Text: "AWS asks for fewer calls"}, true
 	}
 	return Meaning{}, false
 }

@@ -10,7 +10,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 
-	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/provider"
 	"github.com/direct-secrets/direct-secrets/provider-aws/apis/v1alpha1"
 )
 
@@ -40,7 +40,7 @@ type Config struct {
 
 // An Object is a store or generator Kind of AWS.
 type Object interface {
-	store.Object
+	provider.Object
 
 	// AWS returns the embedded spec.
 	AWS() *v1alpha1.AWSSpec
@@ -55,7 +55,7 @@ type StoreObject interface {
 }
 
 // LoadStore returns the Config of a store; see Load.
-func LoadStore(ctx context.Context, o StoreObject, creds store.Credentials) (*Config, error) {
+func LoadStore(ctx context.Context, o StoreObject, creds provider.Credentials) (*Config, error) {
 	c, err := Load(ctx, o, creds)
 	if err != nil {
 		return nil, err
@@ -67,7 +67,7 @@ func LoadStore(ctx context.Context, o StoreObject, creds store.Credentials) (*Co
 // Load returns the Config of a store or generator. It reads Secrets through creds, but calls neither AWS
 // nor keeps ctx; creds are kept only for ServiceAccount tokens. Errors are of package store, and name
 // the field to mend.
-func Load(ctx context.Context, o Object, creds store.Credentials) (*Config, error) {
+func Load(ctx context.Context, o Object, creds provider.Credentials) (*Config, error) {
 	c, err := newConfig(ctx, o, creds)
 	if err != nil {
 		return nil, err
@@ -78,7 +78,7 @@ func Load(ctx context.Context, o Object, creds store.Credentials) (*Config, erro
 
 // LoadSTS returns the Config of what hands out sessions of STS. spec.endpoint is that of STS, and s says
 // what OpenSession opens.
-func LoadSTS(ctx context.Context, o Object, s Session, creds store.Credentials) (*Config, error) {
+func LoadSTS(ctx context.Context, o Object, s Session, creds provider.Credentials) (*Config, error) {
 	c, err := newConfig(ctx, o, creds)
 	if err != nil {
 		return nil, err
@@ -89,7 +89,7 @@ func LoadSTS(ctx context.Context, o Object, s Session, creds store.Credentials) 
 }
 
 // newConfig returns a Config that has assumed no role yet.
-func newConfig(ctx context.Context, o Object, creds store.Credentials) (*Config, error) {
+func newConfig(ctx context.Context, o Object, creds provider.Credentials) (*Config, error) {
 	spec := o.AWS()
 	if err := check(spec); err != nil {
 		return nil, err
@@ -130,9 +130,9 @@ func (c *Config) Forget() bool {
 }
 
 // useAmbient takes the operator's own identity and configuration.
-func (c *Config) useAmbient(spec *v1alpha1.AWSSpec, creds store.Credentials, retryer func() aws.Retryer) error {
+func (c *Config) useAmbient(spec *v1alpha1.AWSSpec, creds provider.Credentials, retryer func() aws.Retryer) error {
 	if err := creds.Ambient(); err != nil {
-		return store.Field("spec.auth", err)
+		return provider.Field("spec.auth", err)
 	}
 	env, err := awsEnv()
 	if err != nil {
@@ -155,9 +155,9 @@ func (c *Config) useAmbient(spec *v1alpha1.AWSSpec, creds store.Credentials, ret
 
 // useAuth takes nothing from the operator's environment but endpoints and the like: no files, no
 // profile, no region and no identity.
-func (c *Config) useAuth(ctx context.Context, spec *v1alpha1.AWSSpec, creds store.Credentials, retryer func() aws.Retryer) error {
+func (c *Config) useAuth(ctx context.Context, spec *v1alpha1.AWSSpec, creds provider.Credentials, retryer func() aws.Retryer) error {
 	if spec.Region == "" {
-		return store.NewError(store.Invalid, "spec.region: must be set where spec.auth is, for example eu-central-1")
+		return provider.NewError(provider.Invalid, "spec.region: must be set where spec.auth is, for example eu-central-1")
 	}
 	env, err := awsEnv()
 	if err != nil {
@@ -183,15 +183,15 @@ func check(spec *v1alpha1.AWSSpec) error {
 	byToken := spec.Auth != nil && spec.Auth.ServiceAccountRef != nil
 	switch {
 	case spec.Region != "" && !region.MatchString(spec.Region):
-		return store.NewError(store.Invalid, "spec.region: %q is not a region; write it as eu-central-1", spec.Region)
+		return provider.NewError(provider.Invalid, "spec.region: %q is not a region; write it as eu-central-1", spec.Region)
 	case spec.Auth != nil && (spec.Auth.SecretRef != nil) == byToken:
-		return store.NewError(store.Invalid, "spec.auth: set either secretRef or serviceAccountRef")
+		return provider.NewError(provider.Invalid, "spec.auth: set either secretRef or serviceAccountRef")
 	case byToken && spec.Role == "":
-		return store.NewError(store.Invalid, "spec.role: must be set with spec.auth.serviceAccountRef, to the ARN of the role that trusts the ServiceAccount")
+		return provider.NewError(provider.Invalid, "spec.role: must be set with spec.auth.serviceAccountRef, to the ARN of the role that trusts the ServiceAccount")
 	case spec.Role == "" && (passed || len(spec.AdditionalRoles) > 0):
-		return store.NewError(store.Invalid, "spec.role: must be set where additionalRoles, externalID, sessionTags or transitiveTagKeys are")
+		return provider.NewError(provider.Invalid, "spec.role: must be set where additionalRoles, externalID, sessionTags or transitiveTagKeys are")
 	case byToken && passed && len(spec.AdditionalRoles) == 0:
-		return store.NewError(store.Invalid, "spec.role: is assumed with a token, which passes no externalID, sessionTags or transitiveTagKeys; remove them, or name the role that trusts the ServiceAccount in spec.additionalRoles")
+		return provider.NewError(provider.Invalid, "spec.role: is assumed with a token, which passes no externalID, sessionTags or transitiveTagKeys; remove them, or name the role that trusts the ServiceAccount in spec.additionalRoles")
 	}
 	return nil
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	common "github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
-	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/provider"
 	"github.com/direct-secrets/direct-secrets/provider-aws/apis/v1alpha1"
 )
 
@@ -43,8 +43,8 @@ func (k kube) ServiceAccountToken(_ context.Context, _ common.ServiceAccountSele
 func (k kube) Ambient() error { return k.ambient }
 
 var (
-	noSecret  = store.NewError(store.Invalid, "auth: no such Secret")
-	noAmbient = store.NewError(store.Invalid, "auth is not set")
+	noSecret  = provider.NewError(provider.Invalid, "auth: no such Secret")
+	noAmbient = provider.NewError(provider.Invalid, "auth is not set")
 )
 
 func byKey() *v1alpha1.AWSAuth {
@@ -115,19 +115,19 @@ func TestLoad(t *testing.T) {
 			reason: "The operator's region is not that of a store with its own auth.",
 			spec:   v1alpha1.AWSSpec{Auth: byKey()},
 			kube:   keys,
-			want:   want{Err: store.NewError(store.Invalid, "spec.region: must be set where spec.auth is, for example eu-central-1")},
+			want:   want{Err: provider.NewError(provider.Invalid, "spec.region: must be set where spec.auth is, for example eu-central-1")},
 		},
 		"NoSecret": {
 			reason: "The error of a reference names the field.",
 			spec:   v1alpha1.AWSSpec{Region: "eu-central-1", Auth: byKey()},
 			kube:   kube{},
-			want:   want{Err: store.NewError(store.Invalid, "spec.auth.secretRef.accessKeyIDSecretRef: no such Secret")},
+			want:   want{Err: provider.NewError(provider.Invalid, "spec.auth.secretRef.accessKeyIDSecretRef: no such Secret")},
 		},
 		"BlankKey": {
 			reason: "A key of white space alone is a mistake.",
 			spec:   v1alpha1.AWSSpec{Region: "eu-central-1", Auth: byKey()},
 			kube:   kube{secrets: map[string]string{"id": "\n", "key": canary}},
-			want:   want{Err: store.NewError(store.Invalid, "spec.auth.secretRef.accessKeyIDSecretRef: the value is blank; store the whole value there")},
+			want:   want{Err: provider.NewError(provider.Invalid, "spec.auth.secretRef.accessKeyIDSecretRef: the value is blank; store the whole value there")},
 		},
 		"Ambient": {
 			reason: "Where it may be used, the operator's identity is that of its environment; the access key goes first, as in the SDK.",
@@ -142,7 +142,7 @@ func TestLoad(t *testing.T) {
 			reason: "The operator decides who may use its identity.",
 			spec:   v1alpha1.AWSSpec{Region: "eu-west-1"},
 			kube:   kube{ambient: noAmbient},
-			want:   want{Err: store.NewError(store.Invalid, "spec.auth: auth is not set")},
+			want:   want{Err: provider.NewError(provider.Invalid, "spec.auth: auth is not set")},
 		},
 	}
 	for name, tc := range cases {
@@ -169,7 +169,7 @@ func TestLoadAmbientWithoutRegion(t *testing.T) {
 	t.Setenv("AWS_REGION", "")
 	t.Setenv("AWS_DEFAULT_REGION", "")
 	_, err := load(t, v1alpha1.AWSSpec{}, kube{})
-	want := store.NewError(store.Invalid, "spec.region: not set, and the operator's own AWS configuration has none; set it")
+	want := provider.NewError(provider.Invalid, "spec.region: not set, and the operator's own AWS configuration has none; set it")
 	if diff := cmp.Diff(error(want), err); diff != "" {
 		t.Errorf("A region is guessed by nobody.\nLoad(...): -want, +got:\n%s", diff)
 	}
@@ -202,7 +202,7 @@ func TestCheck(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var want error
 			if tc.want != "" {
-				want = store.NewError(store.Invalid, "%s", tc.want)
+				want = provider.NewError(provider.Invalid, "%s", tc.want)
 			}
 			if diff := cmp.Diff(want, check(&tc.spec)); diff != "" {
 				t.Errorf("%s\ncheck(...): -want, +got:\n%s", tc.reason, diff)
@@ -239,7 +239,7 @@ func TestParseEndpoint(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var want error
 			if tc.want != "" {
-				want = store.NewError(store.Invalid, "%s", tc.want)
+				want = provider.NewError(provider.Invalid, "%s", tc.want)
 			}
 			got, err := parseEndpoint(tc.url, nil)
 			if diff := cmp.Diff(want, err); diff != "" {

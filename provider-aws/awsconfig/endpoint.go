@@ -1,16 +1,16 @@
 package awsconfig
 
 import (
-	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
 // parseEndpoint returns nil for an unset endpoint. Credentials sign every request, so plain http is
 // for the operator's own host only, unless a flag says otherwise.
-func parseEndpoint(raw string, creds store.Credentials) (*string, error) {
+func parseEndpoint(raw string, creds provider.Credentials) (*string, error) {
 	if raw == "" {
 		return nil, nil
 	}
-	if _, err := store.ParseURL(creds, "spec.endpoint", raw); err != nil {
+	if _, err := provider.ParseURL(creds, "spec.endpoint", raw); err != nil {
 		return nil, err
 	}
 	return &raw, nil

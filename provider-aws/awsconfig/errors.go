@@ -13,14 +13,14 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 
-	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
 // Explain turns an error of the SDK into one of package store. what names the thing that was asked
 // for, such as a secret; codes are those of the service at hand. The text of the SDK is not used: it
 // may hold what was sent or received.
-func (c *Config) Explain(err error, what string, codes Codes) *store.Error {
-	var own *store.Error
+func (c *Config) Explain(err error, what string, codes Codes) *provider.Error {
+	var own *provider.Error
 	if errors.As(err, &own) {
 		return own
 	}
@@ -36,15 +36,15 @@ func (c *Config) Explain(err error, what string, codes Codes) *store.Error {
 }
 
 // ExplainCode does the same for an error that came inside an answer.
-func (c *Config) ExplainCode(code, message, what string, codes Codes) *store.Error {
+func (c *Config) ExplainCode(code, message, what string, codes Codes) *provider.Error {
 	return c.Explain(&smithy.GenericAPIError{Code: code, Message: message}, what, codes)
 }
 
-func (c *Config) explain(err error, codes Codes) *store.Error {
+func (c *Config) explain(err error, codes Codes) *provider.Error {
 	var api smithy.APIError
 	var undecodable *smithy.DeserializationError
 	var dns *net.DNSError
-	status, certificate := statusOf(err), store.CertificateFaultOf(err)
+	status, certificate := statusOf(err), provider.CertificateFaultOf(err)
 	switch {
 	case errors.As(err, &api):
 		if m, ok := codes.meaning(api.ErrorCode()); ok {
@@ -53,28 +53,28 @@ func (c *Config) explain(err error, codes Codes) *store.Error {
 		if status == http.StatusTooManyRequests {
 			return throttled(err)
 		}
-		return store.NewError(store.Unavailable, "AWS answers with %s", nameOf(api.ErrorCode(), status))
+		return provider.NewError(provider.Unavailable, "AWS answers with %s", nameOf(api.ErrorCode(), status))
 	case status == http.StatusTooManyRequests:
 		return throttled(err)
 	case status >= http.StatusMultipleChoices:
-		return store.NewError(store.Unavailable, "AWS answers with status %d", status)
+		return provider.NewError(provider.Unavailable, "AWS answers with status %d", status)
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
-		return store.NewError(store.Unavailable, "AWS did not answer in time")
+		return provider.NewError(provider.Unavailable, "AWS did not answer in time")
 	case certificate != "":
-		return store.NewError(store.Unavailable, "the certificate of AWS's address %s; check spec.endpoint and the operator's trusted certificates", certificate)
+		return provider.NewError(provider.Unavailable, "the certificate of AWS's address %s; check spec.endpoint and the operator's trusted certificates", certificate)
 	case errors.As(err, &dns):
-		return store.NewError(store.Unavailable, "cannot resolve the name of AWS's address %q; check spec.endpoint, spec.region and DNS", dns.Name)
+		return provider.NewError(provider.Unavailable, "cannot resolve the name of AWS's address %q; check spec.endpoint, spec.region and DNS", dns.Name)
 	case errors.As(err, &undecodable):
-		return store.NewError(store.Unavailable, "the answer of AWS is cut off or damaged")
+		return provider.NewError(provider.Unavailable, "the answer of AWS is cut off or damaged")
 	}
-	return store.Safe(err)
+	return provider.Safe(err)
 }
 
-func (c *Config) tell(m Meaning, api smithy.APIError, err error) *store.Error {
+func (c *Config) tell(m Meaning, api smithy.APIError, err error) *provider.Error {
 	var l *loginError
-	e := store.NewError(m.Class, "%s", m.Text)
+	e := provider.NewError(m.Class, "%s", m.Text)
 	switch {
-	case m.Class == store.Throttled:
+	case m.Class == provider.Throttled:
 		e.RetryAfter = retryAfter(err)
 	case m.Text == denied && errors.As(err, &l):
 		e.Message = "the caller may not assume it; allow it in the caller's policy, and in the role's trust policy (principal, spec.externalID, spec.sessionTags)"
@@ -86,8 +86,8 @@ func (c *Config) tell(m Meaning, api smithy.APIError, err error) *store.Error {
 	return e
 }
 
-func throttled(err error) *store.Error {
-	e := store.NewError(store.Throttled, "AWS asks for fewer calls")
+func throttled(err error) *provider.Error {
+	e := provider.NewError(provider.Throttled, "AWS asks for fewer calls")
 	e.RetryAfter = retryAfter(err)
 	return e
 }
@@ -154,7 +154,7 @@ func CodeOf(err error) string {
 // failed.
 func IsAccessDenied(code string) bool {
 	m, ok := commonCodes[code]
-	return ok && m.Class == store.Denied && m.Text == denied
+	return ok && m.Class == provider.Denied && m.Text == denied
 }
 
 // IsExpired reports whether a code says that a session has ended.

@@ -4,7 +4,7 @@ import (
 	"context"
 	"slices"
 
-	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
 // MaxFound is how many secrets a query may select.
@@ -13,12 +13,12 @@ const MaxFound = 10000
 // NoList is the error of an answer without the list that was asked for. AWS sends one also where nothing
 // matches, so that what answers is not AWS.
 func NoList(what string) error {
-	return store.NewError(store.Unavailable, "%s: what answers is not AWS; check spec.endpoint", what)
+	return provider.NewError(provider.Unavailable, "%s: what answers is not AWS; check spec.endpoint", what)
 }
 
 // A Listing is what a query selects, before any value is read. The zero value is empty.
 type Listing struct {
-	refs []store.Ref
+	refs []provider.Ref
 	seen map[string]bool
 }
 
@@ -32,18 +32,18 @@ func (l *Listing) Add(key string) (added bool, err error) {
 		l.seen = map[string]bool{}
 	}
 	l.seen[key] = true
-	l.refs = append(l.refs, store.Ref{Key: key})
+	l.refs = append(l.refs, provider.Ref{Key: key})
 	if len(l.refs) > MaxFound {
-		return false, store.NewError(store.Invalid, "find: more than %d secrets match; narrow path, name or tags", MaxFound)
+		return false, provider.NewError(provider.Invalid, "find: more than %d secrets match; narrow path, name or tags", MaxFound)
 	}
 	return true, nil
 }
 
 // Yield reads the values in batches, and yields them up to the first error.
-func (l *Listing) Yield(ctx context.Context, b store.Batcher, yield func(store.Value, error) bool) {
+func (l *Listing) Yield(ctx context.Context, b provider.Batcher, yield func(provider.Value, error) bool) {
 	for some := range slices.Chunk(l.refs, b.BatchSize()) {
 		for _, r := range b.GetBatch(ctx, some) {
-			if store.IsNotFound(r.Err) {
+			if provider.IsNotFound(r.Err) {
 				continue // deleted since it was listed
 			}
 			if !yield(r.Value, r.Err) || r.Err != nil {

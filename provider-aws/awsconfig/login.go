@@ -9,7 +9,7 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 
 	common "github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
-	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
 // audience is what AWS expects in the token of a ServiceAccount, by the documentation of IAM roles
@@ -56,7 +56,7 @@ type webIdentity struct {
 	role, session string
 	duration      time.Duration
 	account       common.ServiceAccountSelector
-	creds         store.Credentials
+	creds         provider.Credentials
 }
 
 // Only spec.auth.serviceAccountRef asks for it.
@@ -70,7 +70,7 @@ func (w *webIdentity) Retrieve(ctx context.Context) (aws.Credentials, error) {
 	}
 	token, err := w.creds.ServiceAccountToken(ctx, w.account, audiences...)
 	if err != nil {
-		return aws.Credentials{}, store.Field("spec.auth.serviceAccountRef", err)
+		return aws.Credentials{}, provider.Field("spec.auth.serviceAccountRef", err)
 	}
 	return stscreds.NewWebIdentityRoleProvider(w.client, w.role, identityToken(token), func(o *stscreds.WebIdentityRoleOptions) {
 		o.RoleSessionName, o.Duration = w.session, w.duration

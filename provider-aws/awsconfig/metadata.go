@@ -8,13 +8,13 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"sigs.k8s.io/json"
 
-	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
 const (
 	// reserved begins the keys of our own tags.
 	reserved = "direct-secrets.io/"
-	// MarkKey is the key of the tag that holds the mark of a store.Writer.
+	// MarkKey is the key of the tag that holds the mark of a provider.Writer.
 	MarkKey = reserved + "created-by"
 	// IDKey is the key of the tag that tells what was created from another of its name, where AWS does not.
 	IDKey = reserved + "id"
@@ -22,7 +22,7 @@ const (
 	maxTags = 48
 )
 
-// Metadata are the settings that a store.Target may name, whatever the service. One that is empty is left
+// Metadata are the settings that a provider.Target may name, whatever the service. One that is empty is left
 // alone.
 type Metadata struct {
 	Description string            `json:"description"`
@@ -30,7 +30,7 @@ type Metadata struct {
 	Tags        map[string]string `json:"tags"`
 }
 
-// ParseMetadata reads the metadata of a store.Target, if it has any. takes lists the fields for the error.
+// ParseMetadata reads the metadata of a provider.Target, if it has any. takes lists the fields for the error.
 func ParseMetadata(raw []byte, into any, takes string) error {
 	if raw == nil {
 		return nil
@@ -40,7 +40,7 @@ func ParseMetadata(raw []byte, into any, takes string) error {
 		err = strict[0]
 	}
 	if err != nil {
-		return store.NewError(store.Invalid, "metadata: %s; it takes %s", strings.TrimPrefix(err.Error(), "json: "), takes)
+		return provider.NewError(provider.Invalid, "metadata: %s; it takes %s", strings.TrimPrefix(err.Error(), "json: "), takes)
 	}
 	return nil
 }
@@ -50,15 +50,15 @@ func (m *Metadata) Check() error {
 	for _, k := range slices.Sorted(maps.Keys(m.Tags)) {
 		switch {
 		case k == "":
-			return store.NewError(store.Invalid, "metadata.tags: a key is empty; name the tag")
+			return provider.NewError(provider.Invalid, "metadata.tags: a key is empty; name the tag")
 		case strings.HasPrefix(strings.ToLower(k), "aws:"):
-			return store.NewError(store.Invalid, "metadata.tags: AWS keeps keys such as %.64q to itself; use another one", k)
+			return provider.NewError(provider.Invalid, "metadata.tags: AWS keeps keys such as %.64q to itself; use another one", k)
 		case strings.HasPrefix(strings.ToLower(k), reserved):
-			return store.NewError(store.Invalid, "metadata.tags: keys such as %.64q say which object created the secret, and are set by themselves; remove it", k)
+			return provider.NewError(provider.Invalid, "metadata.tags: keys such as %.64q say which object created the secret, and are set by themselves; remove it", k)
 		}
 	}
 	if len(m.Tags) > maxTags {
-		return store.NewError(store.Invalid, "metadata.tags: %d tags, and at most %d are taken; remove some", len(m.Tags), maxTags)
+		return provider.NewError(provider.Invalid, "metadata.tags: %d tags, and at most %d are taken; remove some", len(m.Tags), maxTags)
 	}
 	return nil
 }

@@ -9,12 +9,12 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 
 	common "github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
-	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
 // newRetryer returns what makes a retryer for each client.
 func newRetryer(s *common.RetrySettings) (func() aws.Retryer, error) {
-	r, err := store.RetriesOf(s)
+	r, err := provider.RetriesOf(s)
 	if err != nil {
 		return nil, err
 	}

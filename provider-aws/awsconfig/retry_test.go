@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	common "github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
-	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
 func TestNewRetryer(t *testing.T) {
@@ -27,7 +27,7 @@ func TestNewRetryer(t *testing.T) {
 		"Empty":    {"So are those of empty settings.", &common.RetrySettings{}, 6, nil},
 		"None":     {"No retry is one attempt.", &common.RetrySettings{MaxRetries: &zero}, 1, nil},
 		"Nine":     {"Retries come on top of the first attempt.", &common.RetrySettings{MaxRetries: &nine}, 10, nil},
-		"Interval": {"A bad interval is the spec's fault.", &common.RetrySettings{RetryInterval: "soon"}, 0, store.NewError(store.Invalid, `spec.retrySettings.retryInterval: "soon" is not a duration; write it as 30s, 15m or 1h`)},
+		"Interval": {"A bad interval is the spec's fault.", &common.RetrySettings{RetryInterval: "soon"}, 0, provider.NewError(provider.Invalid, `spec.retrySettings.retryInterval: "soon" is not a duration; write it as 30s, 15m or 1h`)},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

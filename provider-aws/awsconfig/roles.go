@@ -15,7 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sts/types"
 
 	common "github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
-	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/provider"
 	"github.com/direct-secrets/direct-secrets/provider-aws/apis/v1alpha1"
 )
 
@@ -31,7 +31,7 @@ const (
 )
 
 // static reads an access key.
-func static(ctx context.Context, ref *v1alpha1.AWSSecretRef, creds store.Credentials) (aws.CredentialsProvider, error) {
+func static(ctx context.Context, ref *v1alpha1.AWSSecretRef, creds provider.Credentials) (aws.CredentialsProvider, error) {
 	id, err := valueOf(ctx, creds, secretBlame[keyID], ref.AccessKeyIDSecretRef)
 	if err != nil {
 		return nil, err
@@ -51,14 +51,14 @@ func static(ctx context.Context, ref *v1alpha1.AWSSecretRef, creds store.Credent
 
 // valueOf reads a part of an access key. White space around it, such as the line end of a file, is no
 // part of it.
-func valueOf(ctx context.Context, creds store.Credentials, field string, sel common.SecretKeySelector) (string, error) {
+func valueOf(ctx context.Context, creds provider.Credentials, field string, sel common.SecretKeySelector) (string, error) {
 	v, err := creds.SecretValue(ctx, sel)
 	if err != nil {
-		return "", store.Field(field, err)
+		return "", provider.Field(field, err)
 	}
 	text := strings.TrimSpace(string(v))
 	if text == "" {
-		return "", store.NewError(store.Invalid, "%s: the value is blank; store the whole value there", field)
+		return "", provider.NewError(provider.Invalid, "%s: the value is blank; store the whole value there", field)
 	}
 	return text, nil
 }
@@ -101,7 +101,7 @@ func (s Session) duration() time.Duration { return cmp.Or(s.Duration, sessionDur
 
 // assume puts the chain of roles before the credentials so far. What calls AWS takes part in a session
 // until it ends; s is for what is opened beside it.
-func (c *Config) assume(spec *v1alpha1.AWSSpec, s Session, session string, creds store.Credentials) {
+func (c *Config) assume(spec *v1alpha1.AWSSpec, s Session, session string, creds provider.Credentials) {
 	all := steps(spec)
 	for i, one := range all {
 		if i == len(all)-1 {
@@ -113,7 +113,7 @@ func (c *Config) assume(spec *v1alpha1.AWSSpec, s Session, session string, creds
 
 // login assumes one role of the chain. The first is assumed with the token of a ServiceAccount where one is
 // named.
-func (c *Config) login(spec *v1alpha1.AWSSpec, i int, one step, s Session, session string, creds store.Credentials) *login {
+func (c *Config) login(spec *v1alpha1.AWSSpec, i int, one step, s Session, session string, creds provider.Credentials) *login {
 	var p aws.CredentialsProvider
 	if i == 0 && spec.Auth != nil && spec.Auth.ServiceAccountRef != nil {
 		p = &webIdentity{client: c.STS(), role: one.arn, session: session, duration: s.duration(), account: *spec.Auth.ServiceAccountRef, creds: creds}

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/provider"
 	"github.com/direct-secrets/direct-secrets/provider-aws/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/provider-aws/emulator"
 )
@@ -157,7 +157,7 @@ func TestForget(t *testing.T) {
 }
 
 func TestLoginErrors(t *testing.T) {
-	noToken := store.NewError(store.Denied, "auth: the operator may not create tokens")
+	noToken := provider.NewError(provider.Denied, "auth: the operator may not create tokens")
 	denied := "the caller may not assume it; allow it in the caller's policy, and in the role's trust policy (principal, spec.externalID, spec.sessionTags)"
 	cases := map[string]struct {
 		reason string
@@ -170,34 +170,34 @@ func TestLoginErrors(t *testing.T) {
 			reason: "Whose key is wrong is told, although the role's login shows it.",
 			spec:   v1alpha1.AWSSpec{Auth: byKey(), Role: target, ExternalID: "shop-42"},
 			kube:   func(k *kube) { k.secrets["id"] = "other" },
-			want:   store.NewError(store.Denied, "spec.role: cannot assume role %s: spec.auth.secretRef.accessKeyIDSecretRef: AWS does not know the access key id", target),
+			want:   provider.NewError(provider.Denied, "spec.role: cannot assume role %s: spec.auth.secretRef.accessKeyIDSecretRef: AWS does not know the access key id", target),
 		},
 		"WrongSecretKey": {
 			reason: "The two halves of a key are told apart.",
 			spec:   v1alpha1.AWSSpec{Auth: byKey(), Role: target, ExternalID: "shop-42"},
 			kube:   func(k *kube) { k.secrets["key"] = canary + "-other" },
-			want:   store.NewError(store.Denied, "spec.role: cannot assume role %s: spec.auth.secretRef.secretAccessKeySecretRef: %s", target, badSignature),
+			want:   provider.NewError(provider.Denied, "spec.role: cannot assume role %s: spec.auth.secretRef.secretAccessKeySecretRef: %s", target, badSignature),
 		},
 		"WrongExternalID": {
 			reason: "STS does not say why; the fields that matter are named.",
 			spec:   v1alpha1.AWSSpec{Auth: byKey(), Role: target, ExternalID: "other"},
-			want:   store.NewError(store.Denied, "spec.role: cannot assume role %s: %s", target, denied),
+			want:   provider.NewError(provider.Denied, "spec.role: cannot assume role %s: %s", target, denied),
 		},
 		"BrokenChain": {
 			reason: "The link that breaks is named, not those behind it.",
 			spec:   v1alpha1.AWSSpec{Auth: byKey(), Role: target, AdditionalRoles: []string{second}, ExternalID: "shop-42"},
-			want:   store.NewError(store.Denied, "spec.additionalRoles[0]: cannot assume role %s: %s", second, denied),
+			want:   provider.NewError(provider.Denied, "spec.additionalRoles[0]: cannot assume role %s: %s", second, denied),
 		},
 		"NoToken": {
 			reason: "The error of the ServiceAccount names the field.",
 			spec:   v1alpha1.AWSSpec{Auth: byToken(), Role: first},
 			kube:   func(k *kube) { k.token = func([]string) (string, error) { return "", noToken } },
-			want:   store.NewError(store.Denied, "spec.auth.serviceAccountRef: the operator may not create tokens"),
+			want:   provider.NewError(provider.Denied, "spec.auth.serviceAccountRef: the operator may not create tokens"),
 		},
 		"WrongAudience": {
 			reason: "A token that AWS rejects is the ServiceAccount's.",
 			spec:   v1alpha1.AWSSpec{Auth: byToken("other"), Role: first},
-			want:   store.NewError(store.Denied, "spec.role: cannot assume role %s: spec.auth.serviceAccountRef: %s", first, commonCodes["InvalidIdentityToken"].Text),
+			want:   provider.NewError(provider.Denied, "spec.role: cannot assume role %s: spec.auth.serviceAccountRef: %s", first, commonCodes["InvalidIdentityToken"].Text),
 		},
 		"ExpiredToken": {
 			reason: "So is one that came too late.",
@@ -205,24 +205,24 @@ func TestLoginErrors(t *testing.T) {
 			kube: func(k *kube) {
 				k.token = func(a []string) (string, error) { return emulator.NewToken(issuer, shopSA, a[0], time.Unix(1, 0)), nil }
 			},
-			want: store.NewError(store.Denied, "spec.role: cannot assume role %s: spec.auth.serviceAccountRef: %s", first, expired),
+			want: provider.NewError(provider.Denied, "spec.role: cannot assume role %s: spec.auth.serviceAccountRef: %s", first, expired),
 		},
 		"TagsNotListed": {
 			reason: "A mistake in the tags is a mistake in the spec.",
 			spec:   v1alpha1.AWSSpec{Auth: byKey(), Role: target, ExternalID: "shop-42", TransitiveTagKeys: []string{"team"}},
-			want:   store.NewError(store.Invalid, "spec.role: cannot assume role %s: %s", target, rejected),
+			want:   provider.NewError(provider.Invalid, "spec.role: cannot assume role %s: %s", target, rejected),
 		},
 		"Throttled": {
 			reason: "STS may ask for patience, too.",
 			spec:   v1alpha1.AWSSpec{Auth: byKey(), Role: target, ExternalID: "shop-42"},
 			fault:  &emulator.Fault{Code: "Throttling", RetryAfter: 3 * time.Second},
-			want:   &store.Error{Class: store.Throttled, RetryAfter: 3 * time.Second, Message: "spec.role: cannot assume role " + target + ": AWS asks for fewer calls"},
+			want:   &provider.Error{Class: provider.Throttled, RetryAfter: 3 * time.Second, Message: "spec.role: cannot assume role " + target + ": AWS asks for fewer calls"},
 		},
 		"Down": {
 			reason: "A login that cannot be tried is no failed login.",
 			spec:   v1alpha1.AWSSpec{Auth: byKey(), Role: target, ExternalID: "shop-42"},
 			fault:  &emulator.Fault{Status: 503},
-			want:   store.NewError(store.Unavailable, "spec.role: cannot assume role %s: AWS answers with status 503", target),
+			want:   provider.NewError(provider.Unavailable, "spec.role: cannot assume role %s: AWS answers with status 503", target),
 		},
 	}
 	for name, tc := range cases {

@@ -7,13 +7,13 @@ import (
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 
-	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
 // ToAllow adds to an error of class Denied which action is missing, where AWS does not say it.
 func ToAllow(err error, action string) error {
-	var e *store.Error
-	if !errors.As(err, &e) || e.Class != store.Denied {
+	var e *provider.Error
+	if !errors.As(err, &e) || e.Class != provider.Denied {
 		return err
 	}
 	said := *e
@@ -26,10 +26,10 @@ func ToAllow(err error, action string) error {
 
 // Moved makes a Conflict of what says that a secret is gone that was there before.
 func Moved(err error) error {
-	if !store.IsNotFound(err) {
+	if !provider.IsNotFound(err) {
 		return err
 	}
-	return store.NewError(store.Conflict, "%s", err)
+	return provider.NewError(provider.Conflict, "%s", err)
 }
 
 // turns are the secrets that are being written.
@@ -69,6 +69,6 @@ func Turn(ctx context.Context, id string) (leave func(), err error) {
 		return func() { <-t.free; forget() }, nil
 	case <-ctx.Done():
 		forget()
-		return nil, store.NewError(store.Unavailable, "another write of the same secret did not end in time")
+		return nil, provider.NewError(provider.Unavailable, "another write of the same secret did not end in time")
 	}
 }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
 func TestDrift(t *testing.T) {
@@ -48,11 +48,11 @@ func TestToAllow(t *testing.T) {
 		err, want error
 	}{
 		"None":   {"No error is none.", nil, nil},
-		"Other":  {"Other classes stay.", store.NewError(store.Throttled, "access denied"), store.NewError(store.Throttled, "access denied")},
-		"Bare":   {"Where AWS does not say it, the action is added.", store.NewError(store.Denied, "x: access denied"), store.NewError(store.Denied, "x: access denied; allow ssm:Put in a policy")},
-		"Named":  {"Where AWS says it, nothing is.", store.NewError(store.Denied, "x: y may not z; allow it in a policy"), store.NewError(store.Denied, "x: y may not z; allow it in a policy")},
-		"KMS":    {"To write takes more of a key.", store.NewError(store.Denied, "x: allow kms:Decrypt in a policy"), store.NewError(store.Denied, "x: allow kms:Decrypt, kms:Encrypt and kms:GenerateDataKey in a policy")},
-		"Cannot": {"A key that is disabled is another matter.", store.NewError(store.Denied, "%s", CannotDecrypt), store.NewError(store.Denied, "%s", CannotDecrypt)},
+		"Other":  {"Other classes stay.", provider.NewError(provider.Throttled, "access denied"), provider.NewError(provider.Throttled, "access denied")},
+		"Bare":   {"Where AWS does not say it, the action is added.", provider.NewError(provider.Denied, "x: access denied"), provider.NewError(provider.Denied, "x: access denied; allow ssm:Put in a policy")},
+		"Named":  {"Where AWS says it, nothing is.", provider.NewError(provider.Denied, "x: y may not z; allow it in a policy"), provider.NewError(provider.Denied, "x: y may not z; allow it in a policy")},
+		"KMS":    {"To write takes more of a key.", provider.NewError(provider.Denied, "x: allow kms:Decrypt in a policy"), provider.NewError(provider.Denied, "x: allow kms:Decrypt, kms:Encrypt and kms:GenerateDataKey in a policy")},
+		"Cannot": {"A key that is disabled is another matter.", provider.NewError(provider.Denied, "%s", CannotDecrypt), provider.NewError(provider.Denied, "%s", CannotDecrypt)},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -101,7 +101,7 @@ func TestTurn(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := Turn(ctx, "a"); store.ClassOf(err) != store.Unavailable {
+	if _, err := Turn(ctx, "a"); provider.ClassOf(err) != provider.Unavailable {
 		t.Errorf("Whoever waits ends with its context: %v", err)
 	}
 	leave()

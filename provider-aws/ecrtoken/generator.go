@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/provider"
 	"github.com/direct-secrets/direct-secrets/provider-aws/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/provider-aws/awsconfig"
 )
@@ -30,8 +30,8 @@ type Object interface {
 }
 
 var (
-	_ store.Generator = &Generator{}
-	_ store.Checker   = &Generator{}
+	_ provider.Generator = &Generator{}
+	_ provider.Checker   = &Generator{}
 )
 
 // What the loops of common ask for, for these Kinds: a generator is read live before it makes other values.
@@ -41,10 +41,10 @@ var (
 // +kubebuilder:rbac:groups=aws.direct-secrets.io,resources=clusterecrauthorizationtokens/status,verbs=patch,roleName=cluster
 
 // Connect returns the Generator of an object, namespaced or not. AWS is not called.
-func Connect[S Object](ctx context.Context, s S, creds store.Credentials) (store.Generator, error) {
+func Connect[S Object](ctx context.Context, s S, creds provider.Credentials) (provider.Generator, error) {
 	r, ok := registries[s.Scope()]
 	if !ok {
-		return nil, store.NewError(store.Invalid, "spec.scope: %.64q is none; set private or public", string(s.Scope()))
+		return nil, provider.NewError(provider.Invalid, "spec.scope: %.64q is none; set private or public", string(s.Scope()))
 	}
 	c, err := awsconfig.Load(ctx, s, creds)
 	if err != nil {
@@ -63,16 +63,16 @@ func (g *Generator) Check(ctx context.Context) error {
 }
 
 // Generate makes a login that works for twelve hours.
-func (g *Generator) Generate(ctx context.Context) (store.Generated, error) {
+func (g *Generator) Generate(ctx context.Context) (provider.Generated, error) {
 	login, err := g.registry.authorize(ctx)
 	if err != nil {
-		return store.Generated{}, awsconfig.ToAllow(g.config.Explain(err, "", codes), g.actions)
+		return provider.Generated{}, awsconfig.ToAllow(g.config.Explain(err, "", codes), g.actions)
 	}
 	user, password, err := login.parts()
 	if err != nil {
-		return store.Generated{}, err
+		return provider.Generated{}, err
 	}
-	return store.Generated{Expires: login.expires, Values: map[string][]byte{
+	return provider.Generated{Expires: login.expires, Values: map[string][]byte{
 		"username":       []byte(user),
 		"password":       []byte(password),
 		"proxy_endpoint": []byte(login.endpoint),
@@ -85,7 +85,7 @@ func (a authorization) parts() (user, password string, err error) {
 	token, err := base64.StdEncoding.DecodeString(a.token)
 	user, password, ok := strings.Cut(string(token), ":")
 	if err != nil || !ok || user == "" || password == "" || a.expires.Unix() <= 0 {
-		return "", "", store.NewError(store.Unavailable, "the answer of AWS lacks the login; check spec.endpoint")
+		return "", "", provider.NewError(provider.Unavailable, "the answer of AWS lacks the login; check spec.endpoint")
 	}
 	return user, password, nil
 }

@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/provider"
 	"github.com/direct-secrets/direct-secrets/provider-aws/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/provider-aws/awsconfig/awstest"
 	"github.com/direct-secrets/direct-secrets/provider-aws/emulator"
@@ -83,7 +83,7 @@ func TestGenerate(t *testing.T) {
 				}
 				passwords = append(passwords, string(got.Values["password"]))
 				expires := now.Add(12 * time.Hour)
-				want := store.Generated{Expires: expires, Values: map[string][]byte{
+				want := provider.Generated{Expires: expires, Values: map[string][]byte{
 					"username": []byte("AWS"), "password": got.Values["password"], "proxy_endpoint": []byte(tc.endpoint),
 					"expires_at": []byte(strconv.FormatInt(expires.Unix(), 10)),
 				}}
@@ -116,24 +116,24 @@ func TestGenerateFails(t *testing.T) {
 		srv    []emulator.Option
 		opts   []awstest.Option
 		fault  *emulator.Fault
-		want   *store.Error
+		want   *provider.Error
 		calls  int // 1 if 0
 	}{
-		"Key":         {reason: "An unknown key is the field's fault.", opts: []awstest.Option{awstest.WithKey("other", canary)}, want: store.NewError(store.Denied, "spec.auth.secretRef.accessKeyIDSecretRef: AWS does not know the access key id, or a session token is missing or wrong")},
-		"Secret":      {reason: "So is a wrong secret key.", opts: []awstest.Option{awstest.WithKey("test", canary)}, want: store.NewError(store.Denied, "spec.auth.secretRef.secretAccessKeySecretRef: the secret access key does not belong to the access key id, or the operator's clock is wrong")},
-		"Role":        {reason: "A role that cannot be assumed is another field's.", opts: []awstest.Option{awstest.WithRole(role)}, want: store.NewError(store.Denied, "spec.role: cannot assume role "+role+": the caller may not assume it; allow it in the caller's policy, and in the role's trust policy (principal, spec.externalID, spec.sessionTags)")},
-		"Denied":      {reason: "The permission is named.", srv: denying("ecr:*"), want: store.NewError(store.Denied, user+"ecr:GetAuthorizationToken; allow it in a policy")},
-		"Public":      {reason: "That of the public registry has another name.", scope: v1alpha1.ECRPublic, srv: denying("ecr-public:*"), want: store.NewError(store.Denied, user+"ecr-public:GetAuthorizationToken; allow it in a policy")},
-		"Bearer":      {reason: "It takes two.", scope: v1alpha1.ECRPublic, srv: denying("sts:*"), want: store.NewError(store.Denied, user+"sts:GetServiceBearerToken; allow it in a policy")},
-		"Silent":      {reason: "Where AWS does not say which, we do.", scope: v1alpha1.ECRPublic, fault: &emulator.Fault{Code: "AccessDeniedException", Message: canary}, want: store.NewError(store.Denied, "access denied; allow ecr-public:GetAuthorizationToken and sts:GetServiceBearerToken in a policy")},
-		"Throttled":   {reason: "How long to wait is passed on, and not waited for here.", fault: &emulator.Fault{Code: "ThrottlingException", Message: canary, RetryAfter: 7 * time.Second}, want: &store.Error{Class: store.Throttled, Message: "AWS asks for fewer calls", RetryAfter: 7 * time.Second}},
-		"Server":      {reason: "AWS's own failure is tried again.", fault: &emulator.Fault{Code: "ServerException", Status: 500, Message: canary}, want: store.NewError(store.Unavailable, "AWS has an internal error"), calls: 2},
-		"Status":      {reason: "So is that of what stands before it.", fault: &emulator.Fault{Status: 503}, want: store.NewError(store.Unavailable, "AWS answers with status 503"), calls: 2},
-		"Parameter":   {reason: "What AWS rejects is not.", fault: &emulator.Fault{Code: "InvalidParameterException", Message: canary}, want: store.NewError(store.Invalid, "AWS rejects the request as not valid")},
-		"Unsupported": {reason: "Not every region has everything.", fault: &emulator.Fault{Code: "UnsupportedCommandException", Message: canary}, want: store.NewError(store.Invalid, "AWS has no such registries there; correct spec.scope or spec.region")},
-		"Unknown":     {reason: "What nobody knows is Unavailable.", fault: &emulator.Fault{Code: "NewException", Message: canary}, want: store.NewError(store.Unavailable, "AWS answers with the error NewException")},
-		"Truncated":   {reason: "Half an answer is none.", fault: &emulator.Fault{Body: emulator.BodyTruncated}, want: store.NewError(store.Unavailable, "the answer of AWS is cut off or damaged")},
-		"Aborted":     {reason: "Nor is one that breaks off.", fault: &emulator.Fault{Body: emulator.BodyAborted}, want: store.NewError(store.Unavailable, "the answer of AWS is cut off or damaged")},
+		"Key":         {reason: "An unknown key is the field's fault.", opts: []awstest.Option{awstest.WithKey("other", canary)}, want: provider.NewError(provider.Denied, "spec.auth.secretRef.accessKeyIDSecretRef: AWS does not know the access key id, or a session token is missing or wrong")},
+		"Secret":      {reason: "So is a wrong secret key.", opts: []awstest.Option{awstest.WithKey("test", canary)}, want: provider.NewError(provider.Denied, "spec.auth.secretRef.secretAccessKeySecretRef: the secret access key does not belong to the access key id, or the operator's clock is wrong")},
+		"Role":        {reason: "A role that cannot be assumed is another field's.", opts: []awstest.Option{awstest.WithRole(role)}, want: provider.NewError(provider.Denied, "spec.role: cannot assume role "+role+": the caller may not assume it; allow it in the caller's policy, and in the role's trust policy (principal, spec.externalID, spec.sessionTags)")},
+		"Denied":      {reason: "The permission is named.", srv: denying("ecr:*"), want: provider.NewError(provider.Denied, user+"ecr:GetAuthorizationToken; allow it in a policy")},
+		"Public":      {reason: "That of the public registry has another name.", scope: v1alpha1.ECRPublic, srv: denying("ecr-public:*"), want: provider.NewError(provider.Denied, user+"ecr-public:GetAuthorizationToken; allow it in a policy")},
+		"Bearer":      {reason: "It takes two.", scope: v1alpha1.ECRPublic, srv: denying("sts:*"), want: provider.NewError(provider.Denied, user+"sts:GetServiceBearerToken; allow it in a policy")},
+		"Silent":      {reason: "Where AWS does not say which, we do.", scope: v1alpha1.ECRPublic, fault: &emulator.Fault{Code: "AccessDeniedException", Message: canary}, want: provider.NewError(provider.Denied, "access denied; allow ecr-public:GetAuthorizationToken and sts:GetServiceBearerToken in a policy")},
+		"Throttled":   {reason: "How long to wait is passed on, and not waited for here.", fault: &emulator.Fault{Code: "ThrottlingException", Message: canary, RetryAfter: 7 * time.Second}, want: &provider.Error{Class: provider.Throttled, Message: "AWS asks for fewer calls", RetryAfter: 7 * time.Second}},
+		"Server":      {reason: "AWS's own failure is tried again.", fault: &emulator.Fault{Code: "ServerException", Status: 500, Message: canary}, want: provider.NewError(provider.Unavailable, "AWS has an internal error"), calls: 2},
+		"Status":      {reason: "So is that of what stands before it.", fault: &emulator.Fault{Status: 503}, want: provider.NewError(provider.Unavailable, "AWS answers with status 503"), calls: 2},
+		"Parameter":   {reason: "What AWS rejects is not.", fault: &emulator.Fault{Code: "InvalidParameterException", Message: canary}, want: provider.NewError(provider.Invalid, "AWS rejects the request as not valid")},
+		"Unsupported": {reason: "Not every region has everything.", fault: &emulator.Fault{Code: "UnsupportedCommandException", Message: canary}, want: provider.NewError(provider.Invalid, "AWS has no such registries there; correct spec.scope or spec.region")},
+		"Unknown":     {reason: "What nobody knows is Unavailable.", fault: &emulator.Fault{Code: "NewException", Message: canary}, want: provider.NewError(provider.Unavailable, "AWS answers with the error NewException")},
+		"Truncated":   {reason: "Half an answer is none.", fault: &emulator.Fault{Body: emulator.BodyTruncated}, want: provider.NewError(provider.Unavailable, "the answer of AWS is cut off or damaged")},
+		"Aborted":     {reason: "Nor is one that breaks off.", fault: &emulator.Fault{Body: emulator.BodyAborted}, want: provider.NewError(provider.Unavailable, "the answer of AWS is cut off or damaged")},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -162,9 +162,9 @@ func TestGenerateFails(t *testing.T) {
 
 // TestAnswers lets others answer than AWS, or AWS in another way than the emulator.
 func TestAnswers(t *testing.T) {
-	lacks := store.NewError(store.Unavailable, "the answer of AWS lacks the login; check spec.endpoint")
-	damaged := store.NewError(store.Unavailable, "the answer of AWS is cut off or damaged")
-	denied := store.NewError(store.Denied, "access denied; allow ecr:GetAuthorizationToken in a policy")
+	lacks := provider.NewError(provider.Unavailable, "the answer of AWS lacks the login; check spec.endpoint")
+	damaged := provider.NewError(provider.Unavailable, "the answer of AWS is cut off or damaged")
+	denied := provider.NewError(provider.Denied, "access denied; allow ecr:GetAuthorizationToken in a policy")
 	cases := map[string]struct {
 		reason string
 		status int
@@ -187,8 +187,8 @@ func TestAnswers(t *testing.T) {
 		"Header":     {"A code may be in the header.", 400, "AccessDeniedException:http://internal.amazon.com/", "{}", denied},
 		"Namespace":  {"A code may have a namespace.", 400, "", `{"__type":"com.amazonaws.ecr#AccessDeniedException","message":"` + canary + `"}`, denied},
 		"Code":       {"A code may be called so.", 400, "", `{"code":"AccessDeniedException"}`, denied},
-		"NoCode":     {"Without one the status tells.", 418, "", canary, store.NewError(store.Unavailable, "AWS answers with status 418")},
-		"Redirect":   {"A signed request goes nowhere else.", 302, "", "", store.NewError(store.Unavailable, "AWS answers with status 302")},
+		"NoCode":     {"Without one the status tells.", 418, "", canary, provider.NewError(provider.Unavailable, "AWS answers with status 418")},
+		"Redirect":   {"A signed request goes nowhere else.", 302, "", "", provider.NewError(provider.Unavailable, "AWS answers with status 302")},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -225,7 +225,7 @@ func TestRetries(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	_, err := c.Generate(ctx)
-	if diff := cmp.Diff(error(store.NewError(store.Unavailable, "AWS did not answer in time")), err); diff != "" {
+	if diff := cmp.Diff(error(provider.NewError(provider.Unavailable, "AWS did not answer in time")), err); diff != "" {
 		t.Errorf("A caller does not wait for ever: -want error, +got error:\n%s", diff)
 	}
 
@@ -235,7 +235,7 @@ func TestRetries(t *testing.T) {
 	ctx, cancel = context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
 	_, err = slow.Generate(ctx)
-	if diff := cmp.Diff(error(store.NewError(store.Throttled, "AWS asks for fewer calls")), err); diff != "" {
+	if diff := cmp.Diff(error(provider.NewError(provider.Throttled, "AWS asks for fewer calls")), err); diff != "" {
 		t.Errorf("Who stops waiting between two attempts learns why there were more: -want error, +got error:\n%s", diff)
 	}
 }
@@ -247,13 +247,13 @@ func TestConnectFails(t *testing.T) {
 		change awstest.Option
 		want   error
 	}{
-		"Scope":    {"There are two.", "both", func(*awstest.Store) {}, store.NewError(store.Invalid, `spec.scope: "both" is none; set private or public`)},
-		"Region":   {"Registries are in a region.", "", func(s *awstest.Store) { s.Region = "" }, store.NewError(store.Invalid, "spec.region: must be set where spec.auth is, for example eu-central-1")},
-		"NoRegion": {"A region is part of a host's name.", "", func(s *awstest.Store) { s.Region = "evil.example/" }, store.NewError(store.Invalid, `spec.region: "evil.example/" is not a region; write it as eu-central-1`)},
-		"Endpoint": {"Signed requests stay off the open network.", "", func(s *awstest.Store) { s.Endpoint = "http://aws.example" }, store.NewError(store.Invalid, "spec.endpoint: plain http is for the operator's own host (127.0.0.1, localhost) only; use https")},
-		"Blank":    {"A blank key is a mistake.", "", awstest.WithKey(" ", canary), store.NewError(store.Invalid, "spec.auth.secretRef.accessKeyIDSecretRef: the value is blank; store the whole value there")},
-		"Ambient":  {"The operator's identity is not everybody's.", "", func(s *awstest.Store) { s.Auth = nil }, store.NewError(store.Invalid, "spec.auth: auth is not set")},
-		"Interval": {"Settings are read at once.", "", func(s *awstest.Store) { s.RetrySettings.RetryInterval = "soon" }, store.NewError(store.Invalid, `spec.retrySettings.retryInterval: "soon" is not a duration; write it as 30s, 15m or 1h`)},
+		"Scope":    {"There are two.", "both", func(*awstest.Store) {}, provider.NewError(provider.Invalid, `spec.scope: "both" is none; set private or public`)},
+		"Region":   {"Registries are in a region.", "", func(s *awstest.Store) { s.Region = "" }, provider.NewError(provider.Invalid, "spec.region: must be set where spec.auth is, for example eu-central-1")},
+		"NoRegion": {"A region is part of a host's name.", "", func(s *awstest.Store) { s.Region = "evil.example/" }, provider.NewError(provider.Invalid, `spec.region: "evil.example/" is not a region; write it as eu-central-1`)},
+		"Endpoint": {"Signed requests stay off the open network.", "", func(s *awstest.Store) { s.Endpoint = "http://aws.example" }, provider.NewError(provider.Invalid, "spec.endpoint: plain http is for the operator's own host (127.0.0.1, localhost) only; use https")},
+		"Blank":    {"A blank key is a mistake.", "", awstest.WithKey(" ", canary), provider.NewError(provider.Invalid, "spec.auth.secretRef.accessKeyIDSecretRef: the value is blank; store the whole value there")},
+		"Ambient":  {"The operator's identity is not everybody's.", "", func(s *awstest.Store) { s.Auth = nil }, provider.NewError(provider.Invalid, "spec.auth: auth is not set")},
+		"Interval": {"Settings are read at once.", "", func(s *awstest.Store) { s.RetrySettings.RetryInterval = "soon" }, provider.NewError(provider.Invalid, `spec.retrySettings.retryInterval: "soon" is not a duration; write it as 30s, 15m or 1h`)},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ecr"
 	"github.com/aws/aws-sdk-go-v2/service/ecrpublic"
 
-	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/provider"
 	"github.com/direct-secrets/direct-secrets/provider-aws/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/provider-aws/awsconfig"
 )
@@ -98,6 +98,6 @@ func (r publicRegistry) authorize(ctx context.Context) (authorization, error) {
 // codes are the errors of these services beside those common to AWS. What AWS does not have here, or has
 // newly, is Unavailable.
 var codes = awsconfig.Codes{
-	"ServerException":             {Class: store.Unavailable, Text: "AWS has an internal error"},
-	"UnsupportedCommandException": {Class: store.Invalid, Text: "AWS has no such registries there; correct spec.scope or spec.region"},
+	"ServerException":             {Class: provider.Unavailable, Text: "AWS has an internal error"},
+	"UnsupportedCommandException": {Class: provider.Invalid, Text: "AWS has no such registries there; correct spec.scope or spec.region"},
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 	"github.com/aws/aws-sdk-go-v2/service/ssm/types"
 
-	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/provider"
 	"github.com/direct-secrets/direct-secrets/provider-aws/awsconfig"
 )
 
@@ -27,8 +27,8 @@ func (c *Client) BatchSize() int { return batchSize }
 
 // GetBatch reads all refs by one call, versions included. What spoils such calls, and what the call
 // cannot tell, is read one by one.
-func (c *Client) GetBatch(ctx context.Context, refs []store.Ref) []store.Result {
-	results := make([]store.Result, len(refs))
+func (c *Client) GetBatch(ctx context.Context, refs []provider.Ref) []provider.Result {
+	results := make([]provider.Result, len(refs))
 	ids := make([]string, len(refs))
 	var together, single []int
 	for i, ref := range refs {
@@ -56,9 +56,9 @@ func (c *Client) GetBatch(ctx context.Context, refs []store.Ref) []store.Result 
 // A batch is one GetBatch under way.
 type batch struct {
 	*Client
-	refs    []store.Ref
+	refs    []provider.Ref
 	ids     []string
-	results []store.Result
+	results []provider.Result
 }
 
 func (b *batch) readSingle(ctx context.Context, places []int) {
@@ -95,12 +95,12 @@ func (b *batch) readSpoilt(ctx context.Context, places []int, accessDenied bool)
 	b.readSingle(ctx, places)
 	blamed := false
 	for _, i := range places {
-		if class := store.ClassOf(b.results[i].Err); b.results[i].Err != nil && (class == store.Denied || class == store.Invalid) {
+		if class := provider.ClassOf(b.results[i].Err); b.results[i].Err != nil && (class == provider.Denied || class == provider.Invalid) {
 			blamed = true
 			b.denied.Note(b.ids[i])
 		}
 	}
-	answered := func(i int) bool { return b.results[i].Err == nil || store.IsNotFound(b.results[i].Err) }
+	answered := func(i int) bool { return b.results[i].Err == nil || provider.IsNotFound(b.results[i].Err) }
 	if accessDenied && !blamed && slices.ContainsFunc(places, answered) {
 		b.denied.Note(batches)
 	}
@@ -122,7 +122,7 @@ func (b *batch) take(ctx context.Context, places []int, out *ssm.GetParametersOu
 		case slices.Contains(out.InvalidParameters, b.ids[i]):
 			invalid = append(invalid, i)
 		default:
-			b.results[i].Err = store.NewError(store.Unavailable, "%s: the answer of AWS lacks it", about(b.refs[i]))
+			b.results[i].Err = provider.NewError(provider.Unavailable, "%s: the answer of AWS lacks it", about(b.refs[i]))
 		}
 	}
 	awsconfig.Each(tagged, func(i int) {

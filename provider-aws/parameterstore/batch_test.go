@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/provider"
 	"github.com/direct-secrets/direct-secrets/provider-aws/awsconfig"
 	"github.com/direct-secrets/direct-secrets/provider-aws/awsconfig/awstest"
 	"github.com/direct-secrets/direct-secrets/provider-aws/emulator"
@@ -45,7 +45,7 @@ func TestGetBatch(t *testing.T) {
 		reason string
 		srv    []emulator.Option
 		faults []emulator.Fault
-		refs   []store.Ref
+		refs   []provider.Ref
 		want   []string
 		calls  map[string]int
 	}{
@@ -63,7 +63,7 @@ func TestGetBatch(t *testing.T) {
 		},
 		"Versions": {
 			reason: "Numbers and labels are read by the same call, in both spellings, each for itself.",
-			refs: []store.Ref{
+			refs: []provider.Ref{
 				{Key: "/a"}, {Key: "/a", Version: "1"}, {Key: "/a", Version: "first"}, {Key: "/a:1"}, {Key: "/a:first"}, {Key: "/a", Version: "2"},
 			},
 			want:  []string{"/a=2", "/a=1", "/a=1", "/a:1=1", "/a:first=1", "/a=2"},
@@ -71,19 +71,19 @@ func TestGetBatch(t *testing.T) {
 		},
 		"Spellings": {
 			reason: "A name and the ARN are one parameter, and do not spoil the call.",
-			refs:   []store.Ref{{Key: "/a"}, {Key: arnOfA}, {Key: arnOfA, Version: "1"}, {Key: arnOfA + ":first"}, {Key: "plain"}},
+			refs:   []provider.Ref{{Key: "/a"}, {Key: arnOfA}, {Key: arnOfA, Version: "1"}, {Key: arnOfA + ":first"}, {Key: "plain"}},
 			want:   []string{"/a=2", arnOfA + "=2", arnOfA + "=1", arnOfA + ":first=1", "plain=p"},
 			calls:  map[string]int{"GetParameters": 1},
 		},
 		"Metadata": {
 			reason: "Tags are a call each; where there are none they are empty.",
-			refs:   []store.Ref{{Key: "/a", Metadata: true}, {Key: "/a"}, {Key: arnOfA, Metadata: true}, {Key: "plain", Metadata: true}},
+			refs:   []provider.Ref{{Key: "/a", Metadata: true}, {Key: "/a"}, {Key: arnOfA, Metadata: true}, {Key: "plain", Metadata: true}},
 			want:   []string{"/a=2", "/a=2", arnOfA + "=2", "plain=p"},
 			calls:  map[string]int{"GetParameters": 1, "ListTagsForResource": 3},
 		},
 		"Missing": {
 			reason: "A batch does not say why a parameter is not valid, so it is asked for once more, alone.",
-			refs:   []store.Ref{{Key: "/a"}, {Key: "/nowhere"}, {Key: "/a", Version: "9"}, {Key: "/a", Version: "nolabel"}},
+			refs:   []provider.Ref{{Key: "/a"}, {Key: "/nowhere"}, {Key: "/a", Version: "9"}, {Key: "/a", Version: "nolabel"}},
 			want:   []string{"/a=2", "NotFound", "NotFound", "NotFound"},
 			calls:  map[string]int{"GetParameters": 1, "GetParameter": 3},
 		},
@@ -166,7 +166,7 @@ func TestGetBatch(t *testing.T) {
 		},
 		"BadKeys": {
 			reason: "What is no name is not asked for, and spoils nothing.",
-			refs:   []store.Ref{{Key: "/a"}, {Key: "/a b"}, {Key: "/a:1", Version: "2"}, {Key: "plain"}},
+			refs:   []provider.Ref{{Key: "/a"}, {Key: "/a b"}, {Key: "/a:1", Version: "2"}, {Key: "plain"}},
 			want:   []string{"/a=2", "Invalid", "Invalid", "plain=p"},
 			calls:  map[string]int{"GetParameters": 1},
 		},

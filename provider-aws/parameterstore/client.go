@@ -11,7 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 	"github.com/aws/aws-sdk-go-v2/service/ssm/types"
 
-	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/provider"
 	"github.com/direct-secrets/direct-secrets/provider-aws/awsconfig"
 )
 
@@ -36,9 +36,9 @@ type api interface {
 }
 
 var (
-	_ store.Batcher = &Client{}
-	_ store.Finder  = &Client{}
-	_ store.Checker = &Client{}
+	_ provider.Batcher = &Client{}
+	_ provider.Finder  = &Client{}
+	_ provider.Checker = &Client{}
 )
 
 // What the loops of common ask for, for these Kinds.
@@ -48,7 +48,7 @@ var (
 // +kubebuilder:rbac:groups=aws.direct-secrets.io,resources=clusterawsparameterstores/status,verbs=patch,roleName=cluster
 
 // Connect makes the client of a store, namespaced or not. AWS is not called.
-func Connect[S awsconfig.StoreObject](ctx context.Context, s S, creds store.Credentials) (store.Client, error) {
+func Connect[S awsconfig.StoreObject](ctx context.Context, s S, creds provider.Credentials) (provider.Client, error) {
 	c, err := awsconfig.LoadStore(ctx, s, creds)
 	if err != nil {
 		return nil, err
@@ -70,26 +70,26 @@ func (c *Client) Check(ctx context.Context) error {
 }
 
 // Get reads one version of a parameter, and its tags where metadata is asked for.
-func (c *Client) Get(ctx context.Context, ref store.Ref) (store.Value, error) {
+func (c *Client) Get(ctx context.Context, ref provider.Ref) (provider.Value, error) {
 	id, err := c.id(ref)
 	if err != nil {
-		return store.Value{}, err
+		return provider.Value{}, err
 	}
 	out, err := awsconfig.Call(ctx, c.config, c.api.GetParameter, &ssm.GetParameterInput{Name: aws.String(id), WithDecryption: aws.Bool(true)})
 	if err != nil {
-		return store.Value{}, c.explain(err, about(ref))
+		return provider.Value{}, c.explain(err, about(ref))
 	}
 	return c.complete(ctx, ref, out.Parameter)
 }
 
 // complete makes a Value of an answer, with tags where they are asked for.
-func (c *Client) complete(ctx context.Context, ref store.Ref, p *types.Parameter) (store.Value, error) {
+func (c *Client) complete(ctx context.Context, ref provider.Ref, p *types.Parameter) (provider.Value, error) {
 	v, err := value(ref, p)
 	if err != nil || !ref.Metadata {
 		return v, err
 	}
 	if v.Metadata, err = c.tags(ctx, aws.ToString(p.Name)); err != nil {
-		return store.Value{}, c.explain(err, "metadata of "+about(store.Ref{Key: ref.Key}))
+		return provider.Value{}, c.explain(err, "metadata of "+about(provider.Ref{Key: ref.Key}))
 	}
 	return v, nil
 }
@@ -110,9 +110,9 @@ func tagMap(tags []types.Tag) map[string]string {
 
 // value makes a Value of an answer, whatever the type of the parameter. One without any value proves
 // nothing.
-func value(ref store.Ref, p *types.Parameter) (store.Value, error) {
+func value(ref provider.Ref, p *types.Parameter) (provider.Value, error) {
 	if p == nil || p.Value == nil {
-		return store.Value{}, store.NewError(store.Unavailable, "%s: the answer of AWS lacks the value", about(ref))
+		return provider.Value{}, provider.NewError(provider.Unavailable, "%s: the answer of AWS lacks the value", about(ref))
 	}
-	return store.Value{Key: ref.Key, Data: []byte(*p.Value), Version: strconv.FormatInt(p.Version, 10)}, nil
+	return provider.Value{Key: ref.Key, Data: []byte(*p.Value), Version: strconv.FormatInt(p.Version, 10)}, nil
 }

@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/provider"
 	"github.com/direct-secrets/direct-secrets/provider-aws/awsconfig"
 	"github.com/direct-secrets/direct-secrets/provider-aws/awsconfig/awstest"
 	"github.com/direct-secrets/direct-secrets/provider-aws/emulator"
@@ -27,20 +27,20 @@ func TestGet(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		prefix string
-		ref    store.Ref
-		want   store.Value
+		ref    provider.Ref
+		want   provider.Value
 	}{
-		"Current":  {"No version is the current one, decrypted.", "", store.Ref{Key: "/app/db"}, store.Value{Data: []byte("new"), Version: "2"}},
-		"List":     {"A list is the text that AWS has.", "", store.Ref{Key: "/app/hosts"}, store.Value{Data: []byte("a,b,c"), Version: "1"}},
-		"String":   {"Text stays as it is.", "", store.Ref{Key: "plain"}, store.Value{Data: []byte(` {"a": 1} `), Version: "1"}},
-		"Number":   {"A number is a version.", "", store.Ref{Key: "/app/db", Version: "1"}, store.Value{Data: []byte("old"), Version: "1"}},
-		"Label":    {"A label is a version; what was read is its number.", "", store.Ref{Key: "/app/db", Version: "live"}, store.Value{Data: []byte("old"), Version: "1"}},
-		"InKey":    {"A key may end in a version.", "", store.Ref{Key: "/app/db:1"}, store.Value{Data: []byte("old"), Version: "1"}},
-		"Tags":     {"Tags are the metadata, whatever the version.", "", store.Ref{Key: "/app/db:live", Metadata: true}, store.Value{Data: []byte("old"), Version: "1", Metadata: map[string]string{"team": "shop"}}},
-		"NoTags":   {"No tags are empty metadata.", "", store.Ref{Key: "plain", Metadata: true}, store.Value{Data: []byte(` {"a": 1} `), Version: "1", Metadata: map[string]string{}}},
-		"Prefix":   {"A prefix is put before names.", "/app/", store.Ref{Key: "db"}, store.Value{Data: []byte("new"), Version: "2"}},
-		"ARN":      {"An ARN is complete.", "/app/", store.Ref{Key: arn}, store.Value{Data: []byte("new"), Version: "2"}},
-		"ARNLabel": {"So it is with a version.", "/app/", store.Ref{Key: arn, Version: "live", Metadata: true}, store.Value{Data: []byte("old"), Version: "1", Metadata: map[string]string{"team": "shop"}}},
+		"Current":  {"No version is the current one, decrypted.", "", provider.Ref{Key: "/app/db"}, provider.Value{Data: []byte("new"), Version: "2"}},
+		"List":     {"A list is the text that AWS has.", "", provider.Ref{Key: "/app/hosts"}, provider.Value{Data: []byte("a,b,c"), Version: "1"}},
+		"String":   {"Text stays as it is.", "", provider.Ref{Key: "plain"}, provider.Value{Data: []byte(` {"a": 1} `), Version: "1"}},
+		"Number":   {"A number is a version.", "", provider.Ref{Key: "/app/db", Version: "1"}, provider.Value{Data: []byte("old"), Version: "1"}},
+		"Label":    {"A label is a version; what was read is its number.", "", provider.Ref{Key: "/app/db", Version: "live"}, provider.Value{Data: []byte("old"), Version: "1"}},
+		"InKey":    {"A key may end in a version.", "", provider.Ref{Key: "/app/db:1"}, provider.Value{Data: []byte("old"), Version: "1"}},
+		"Tags":     {"Tags are the metadata, whatever the version.", "", provider.Ref{Key: "/app/db:live", Metadata: true}, provider.Value{Data: []byte("old"), Version: "1", Metadata: map[string]string{"team": "shop"}}},
+		"NoTags":   {"No tags are empty metadata.", "", provider.Ref{Key: "plain", Metadata: true}, provider.Value{Data: []byte(` {"a": 1} `), Version: "1", Metadata: map[string]string{}}},
+		"Prefix":   {"A prefix is put before names.", "/app/", provider.Ref{Key: "db"}, provider.Value{Data: []byte("new"), Version: "2"}},
+		"ARN":      {"An ARN is complete.", "/app/", provider.Ref{Key: arn}, provider.Value{Data: []byte("new"), Version: "2"}},
+		"ARNLabel": {"So it is with a version.", "/app/", provider.Ref{Key: arn, Version: "live", Metadata: true}, provider.Value{Data: []byte("old"), Version: "1", Metadata: map[string]string{"team": "shop"}}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -57,30 +57,32 @@ func TestGet(t *testing.T) {
 }
 
 func TestErrors(t *testing.T) {
-	of := func(class store.Class, message string) *store.Error { return store.NewError(class, "%s", message) }
+	of := func(class provider.Class, message string) *provider.Error {
+		return provider.NewError(class, "%s", message)
+	}
 	cases := map[string]struct {
 		reason string
 		fault  emulator.Fault
-		want   *store.Error
+		want   *provider.Error
 	}{
-		"NotFound":   {"Only this says that a parameter is not there.", emulator.Fault{Code: "ParameterNotFound", Message: canary}, of(store.NotFound, `parameter "/a": does not exist`)},
-		"NoVersion":  {"And this that a version is not.", emulator.Fault{Code: "ParameterVersionNotFound", Message: canary}, of(store.NotFound, `parameter "/a": does not have this version or label`)},
-		"KMS":        {"KMS is named: the policy of the parameter is not at fault.", emulator.Fault{Code: "InvalidKeyId", Message: canary}, of(store.Denied, `parameter "/a": `+awsconfig.CannotDecrypt)},
-		"KMSDenied":  {"So it is where the key may not be used.", emulator.Fault{Code: "AccessDeniedException", Message: "(Service: AWSKMS)"}, of(store.Denied, `parameter "/a": the KMS key of the secret may not be used; allow kms:Decrypt in a policy and in the key's`)},
-		"Denied":     {"Who may not do what is told.", emulator.Fault{Code: "AccessDeniedException", Message: "User: arn:aws:iam::000000000000:user/test is not authorized to perform: ssm:GetParameter on resource: x"}, of(store.Denied, `parameter "/a": arn:aws:iam::000000000000:user/test may not ssm:GetParameter; allow it in a policy`)},
-		"Throttled":  {"Too many calls.", emulator.Throttled(), of(store.Throttled, `parameter "/a": AWS asks for fewer calls`)},
-		"Invalid":    {"A bad name is for a person to mend.", emulator.Fault{Code: "ValidationException", Message: canary}, of(store.Invalid, `parameter "/a": AWS rejects the request as not valid`)},
-		"Internal":   {"A failure of the service proves nothing.", emulator.Fault{Code: "InternalServerError", Message: canary}, of(store.Unavailable, `parameter "/a": AWS has an internal error`)},
-		"NotInTable": {"Neither does a code that nobody knows.", emulator.Fault{Code: "ParameterGone", Message: canary}, of(store.Unavailable, `parameter "/a": AWS answers with the error ParameterGone`)},
-		"Proxy":      {"A proxy's 404 is no missing parameter.", emulator.Fault{Status: 404}, of(store.Unavailable, `parameter "/a": AWS answers with status 404`)},
-		"Truncated":  {"Half an answer is none.", emulator.Fault{Body: emulator.BodyTruncated}, of(store.Unavailable, `parameter "/a": the answer of AWS is cut off or damaged`)},
+		"NotFound":   {"Only this says that a parameter is not there.", emulator.Fault{Code: "ParameterNotFound", Message: canary}, of(provider.NotFound, `parameter "/a": does not exist`)},
+		"NoVersion":  {"And this that a version is not.", emulator.Fault{Code: "ParameterVersionNotFound", Message: canary}, of(provider.NotFound, `parameter "/a": does not have this version or label`)},
+		"KMS":        {"KMS is named: the policy of the parameter is not at fault.", emulator.Fault{Code: "InvalidKeyId", Message: canary}, of(provider.Denied, `parameter "/a": `+awsconfig.CannotDecrypt)},
+		"KMSDenied":  {"So it is where the key may not be used.", emulator.Fault{Code: "AccessDeniedException", Message: "(Service: AWSKMS)"}, of(provider.Denied, `parameter "/a": the KMS key of the secret may not be used; allow kms:Decrypt in a policy and in the key's`)},
+		"Denied":     {"Who may not do what is told.", emulator.Fault{Code: "AccessDeniedException", Message: "User: arn:aws:iam::000000000000:user/test is not authorized to perform: ssm:GetParameter on resource: x"}, of(provider.Denied, `parameter "/a": arn:aws:iam::000000000000:user/test may not ssm:GetParameter; allow it in a policy`)},
+		"Throttled":  {"Too many calls.", emulator.Throttled(), of(provider.Throttled, `parameter "/a": AWS asks for fewer calls`)},
+		"Invalid":    {"A bad name is for a person to mend.", emulator.Fault{Code: "ValidationException", Message: canary}, of(provider.Invalid, `parameter "/a": AWS rejects the request as not valid`)},
+		"Internal":   {"A failure of the service proves nothing.", emulator.Fault{Code: "InternalServerError", Message: canary}, of(provider.Unavailable, `parameter "/a": AWS has an internal error`)},
+		"NotInTable": {"Neither does a code that nobody knows.", emulator.Fault{Code: "ParameterGone", Message: canary}, of(provider.Unavailable, `parameter "/a": AWS answers with the error ParameterGone`)},
+		"Proxy":      {"A proxy's 404 is no missing parameter.", emulator.Fault{Status: 404}, of(provider.Unavailable, `parameter "/a": AWS answers with status 404`)},
+		"Truncated":  {"Half an answer is none.", emulator.Fault{Body: emulator.BodyTruncated}, of(provider.Unavailable, `parameter "/a": the answer of AWS is cut off or damaged`)},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			srv := awstest.Start(t)
 			srv.PutParameter("/a", strings.Repeat(canary, 100))
 			srv.Inject(tc.fault)
-			_, err := client(t, srv).Get(t.Context(), store.Ref{Key: "/a"})
+			_, err := client(t, srv).Get(t.Context(), provider.Ref{Key: "/a"})
 			if diff := cmp.Diff(error(tc.want), err); diff != "" {
 				t.Errorf("%s\nGet(...): -want error, +got error:\n%s", tc.reason, diff)
 			}
@@ -98,12 +100,12 @@ func TestMetadataFails(t *testing.T) {
 	srv.PutParameter("/a", "v")
 	srv.PutParameter("/b", "v")
 	c := client(t, srv)
-	_, err := c.Get(t.Context(), store.Ref{Key: "/a", Metadata: true})
-	want := store.NewError(store.Denied, `metadata of parameter "/a": arn:aws:iam::000000000000:user/test may not ssm:ListTagsForResource; allow it in a policy`)
+	_, err := c.Get(t.Context(), provider.Ref{Key: "/a", Metadata: true})
+	want := provider.NewError(provider.Denied, `metadata of parameter "/a": arn:aws:iam::000000000000:user/test may not ssm:ListTagsForResource; allow it in a policy`)
 	if diff := cmp.Diff(error(want), err); diff != "" {
 		t.Errorf("Tags that may not be read are not taken for none.\nGet(...): -want error, +got error:\n%s", diff)
 	}
-	got := c.GetBatch(t.Context(), []store.Ref{{Key: "/a", Metadata: true}, {Key: "/b"}})
+	got := c.GetBatch(t.Context(), []provider.Ref{{Key: "/a", Metadata: true}, {Key: "/b"}})
 	if diff := cmp.Diff([]string{"Denied", "/b=v"}, awstest.Outcomes(got)); diff != "" {
 		t.Errorf("Nor do they spoil a batch.\nGetBatch(...): -want, +got:\n%s", diff)
 	}
@@ -114,7 +116,7 @@ func TestBadKeys(t *testing.T) {
 	srv.PutParameter("/app/a", canary)
 	srv.PutParameter("/other", canary)
 	c := client(t, srv, awstest.WithPrefix("/app/"))
-	for reason, ref := range map[string]store.Ref{
+	for reason, ref := range map[string]provider.Ref{
 		"An empty key would read the prefix.":                      {},
 		"AWS would reject the whole batch for it.":                 {Key: strings.Repeat("k", awsconfig.MaxID)},
 		"AWS ignores spaces, so that a key would have many names.": {Key: " a"},
@@ -132,10 +134,10 @@ func TestBadKeys(t *testing.T) {
 		"An ARN that was cut is none.":                             {Key: "arn:aws:ssm"},
 	} {
 		_, err := c.Get(t.Context(), ref)
-		if store.ClassOf(err) != store.Invalid || strings.Contains(err.Error(), canary) {
+		if provider.ClassOf(err) != provider.Invalid || strings.Contains(err.Error(), canary) {
 			t.Errorf("%s\nGet(%+v): %v", reason, ref, err)
 		}
-		for _, r := range c.GetBatch(t.Context(), []store.Ref{ref, ref}) {
+		for _, r := range c.GetBatch(t.Context(), []provider.Ref{ref, ref}) {
 			if diff := cmp.Diff(err, r.Err); diff != "" {
 				t.Errorf("%s\nGetBatch(...): -single, +batch:\n%s", reason, diff)
 			}
@@ -146,7 +148,7 @@ func TestBadKeys(t *testing.T) {
 	}
 	// What has the form of a name stays behind the prefix, for AWS does not resolve it.
 	for _, key := range []string{"../other", "/other", "..", "A", "a/"} {
-		if _, err := c.Get(t.Context(), store.Ref{Key: key}); err == nil || strings.Contains(err.Error(), canary) {
+		if _, err := c.Get(t.Context(), provider.Ref{Key: key}); err == nil || strings.Contains(err.Error(), canary) {
 			t.Errorf("Get(%q): error %v", key, err)
 		}
 	}
@@ -160,10 +162,10 @@ func FuzzID(f *testing.F) {
 	}
 	c := &Client{config: &awsconfig.Config{Prefix: "/app/"}}
 	f.Fuzz(func(t *testing.T, key, version string) {
-		id, err := c.id(store.Ref{Key: key, Version: version})
+		id, err := c.id(provider.Ref{Key: key, Version: version})
 		if err != nil {
-			if store.ClassOf(err) != store.Invalid {
-				t.Errorf("id(%q, %q): class %s", key, version, store.ClassOf(err))
+			if provider.ClassOf(err) != provider.Invalid {
+				t.Errorf("id(%q, %q): class %s", key, version, provider.ClassOf(err))
 			}
 			return
 		}
@@ -184,7 +186,7 @@ func FuzzID(f *testing.F) {
 }
 
 func TestCheck(t *testing.T) {
-	awstest.RunCheck(t, func(t testing.TB, srv *emulator.Server, opts ...awstest.Option) store.Checker {
+	awstest.RunCheck(t, func(t testing.TB, srv *emulator.Server, opts ...awstest.Option) provider.Checker {
 		return client(t, srv, opts...)
 	})
 }

@@ -1,7 +1,7 @@
 package parameterstore
 
 import (
-	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/provider"
 	"github.com/direct-secrets/direct-secrets/provider-aws/awsconfig"
 )
 
@@ -18,36 +18,36 @@ const (
 // https://docs.aws.amazon.com/systems-manager/latest/APIReference/API_GetParameter.html and at the
 // other calls. What AWS does not have here, or has newly, is Unavailable.
 var codes = awsconfig.Codes{
-	parameterNotFound:          {Class: store.NotFound, Text: "does not exist"},
-	"ParameterVersionNotFound": {Class: store.NotFound, Text: "does not have this version or label"},
+	parameterNotFound:          {Class: provider.NotFound, Text: "does not exist"},
+	"ParameterVersionNotFound": {Class: provider.NotFound, Text: "does not have this version or label"},
 
-	invalidKeyID:          {Class: store.Denied, Text: awsconfig.CannotDecrypt},
-	"InternalServerError": {Class: store.Unavailable, Text: "AWS has an internal error"},
-	"InvalidNextToken":    {Class: store.Unavailable, Text: "AWS broke off the list"},
-	"InvalidFilterKey":    {Class: store.Invalid, Text: rejectedFilter},
-	"InvalidFilterOption": {Class: store.Invalid, Text: rejectedFilter},
-	"InvalidFilterValue":  {Class: store.Invalid, Text: rejectedFilter},
-	invalidResource:       {Class: store.Invalid, Text: noTags},
-	"InvalidResourceType": {Class: store.Invalid, Text: noTags},
-	"TooManyUpdates":      {Class: store.Throttled, Text: "AWS is still changing it"},
+	invalidKeyID:          {Class: provider.Denied, Text: awsconfig.CannotDecrypt},
+	"InternalServerError": {Class: provider.Unavailable, Text: "AWS has an internal error"},
+	"InvalidNextToken":    {Class: provider.Unavailable, Text: "AWS broke off the list"},
+	"InvalidFilterKey":    {Class: provider.Invalid, Text: rejectedFilter},
+	"InvalidFilterOption": {Class: provider.Invalid, Text: rejectedFilter},
+	"InvalidFilterValue":  {Class: provider.Invalid, Text: rejectedFilter},
+	invalidResource:       {Class: provider.Invalid, Text: noTags},
+	"InvalidResourceType": {Class: provider.Invalid, Text: noTags},
+	"TooManyUpdates":      {Class: provider.Throttled, Text: "AWS is still changing it"},
 	"HierarchyLevelLimitExceededException": {
-		Class: store.Invalid, Text: "a hierarchy has at most fifteen levels",
+		Class: provider.Invalid, Text: "a hierarchy has at most fifteen levels",
 	},
-	"ParameterPatternMismatchException": {Class: store.Invalid, Text: "AWS does not take this name, or the value does not match metadata.allowedPattern"},
-	"InvalidAllowedPatternException":    {Class: store.Invalid, Text: "metadata.allowedPattern is no regular expression that AWS takes; correct it"},
-	"ParameterAlreadyExists":            {Class: store.Conflict, Text: "exists already"},
-	"ParameterLimitExceeded":            {Class: store.Invalid, Text: "the account has as many parameters as its quota allows; remove some, or set metadata.tier: Advanced"},
-	"ParameterMaxVersionLimitExceeded":  {Class: store.Invalid, Text: "the oldest of its hundred versions has a label and cannot go; move the label in AWS"},
-	"HierarchyTypeMismatchException":    {Class: store.Invalid, Text: "AWS does not change the type of a parameter; delete it, or push to another key"},
-	"TooManyTagsError":                  {Class: store.Invalid, Text: "it would have more than fifty tags; remove some from metadata.tags, or in AWS"},
-	"IncompatiblePolicyException":       {Class: store.Invalid, Text: badPolicy},
-	"InvalidPolicyTypeException":        {Class: store.Invalid, Text: badPolicy},
-	"InvalidPolicyAttributeException":   {Class: store.Invalid, Text: badPolicy},
-	"PoliciesLimitExceededException":    {Class: store.Invalid, Text: badPolicy},
+	"ParameterPatternMismatchException": {Class: provider.Invalid, Text: "AWS does not take this name, or the value does not match metadata.allowedPattern"},
+	"InvalidAllowedPatternException":    {Class: provider.Invalid, Text: "metadata.allowedPattern is no regular expression that AWS takes; correct it"},
+	"ParameterAlreadyExists":            {Class: provider.Conflict, Text: "exists already"},
+	"ParameterLimitExceeded":            {Class: provider.Invalid, Text: "the account has as many parameters as its quota allows; remove some, or set metadata.tier: Advanced"},
+	"ParameterMaxVersionLimitExceeded":  {Class: provider.Invalid, Text: "the oldest of its hundred versions has a label and cannot go; move the label in AWS"},
+	"HierarchyTypeMismatchException":    {Class: provider.Invalid, Text: "AWS does not change the type of a parameter; delete it, or push to another key"},
+	"TooManyTagsError":                  {Class: provider.Invalid, Text: "it would have more than fifty tags; remove some from metadata.tags, or in AWS"},
+	"IncompatiblePolicyException":       {Class: provider.Invalid, Text: badPolicy},
+	"InvalidPolicyTypeException":        {Class: provider.Invalid, Text: badPolicy},
+	"InvalidPolicyAttributeException":   {Class: provider.Invalid, Text: badPolicy},
+	"PoliciesLimitExceededException":    {Class: provider.Invalid, Text: badPolicy},
 	"ParameterVersionLabelLimitExceeded": {
-		Class: store.Invalid, Text: "a version has at most ten labels",
+		Class: provider.Invalid, Text: "a version has at most ten labels",
 	},
-	"UnsupportedParameterType": {Class: store.Invalid, Text: "AWS does not support the parameter's type"},
+	"UnsupportedParameterType": {Class: provider.Invalid, Text: "AWS does not support the parameter's type"},
 }
 
 const (

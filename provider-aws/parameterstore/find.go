@@ -9,7 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 	"github.com/aws/aws-sdk-go-v2/service/ssm/types"
 
-	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/provider"
 	"github.com/direct-secrets/direct-secrets/provider-aws/awsconfig"
 )
 
@@ -22,8 +22,8 @@ const (
 
 // Find reads a hierarchy with its values. Where there is none, or tags are asked for, it lists what
 // matches, and then reads that in batches.
-func (c *Client) Find(ctx context.Context, q store.Query) iter.Seq2[store.Value, error] {
-	return func(yield func(store.Value, error) bool) {
+func (c *Client) Find(ctx context.Context, q provider.Query) iter.Seq2[provider.Value, error] {
+	return func(yield func(provider.Value, error) bool) {
 		s := c.scopeOf(q)
 		if s.hierarchy != "" && len(q.Tags) == 0 {
 			c.findByPath(ctx, s, yield)
@@ -31,7 +31,7 @@ func (c *Client) Find(ctx context.Context, q store.Query) iter.Seq2[store.Value,
 		}
 		found, err := c.list(ctx, s)
 		if err != nil {
-			yield(store.Value{}, err)
+			yield(provider.Value{}, err)
 			return
 		}
 		found.Yield(ctx, c, yield)
@@ -40,7 +40,7 @@ func (c *Client) Find(ctx context.Context, q store.Query) iter.Seq2[store.Value,
 
 // A scope is a query in the terms of AWS.
 type scope struct {
-	store.Query
+	provider.Query
 
 	// prefix of the store. Keys are without it.
 	prefix string
@@ -52,7 +52,7 @@ type scope struct {
 
 // scopeOf takes a path that begins with a slash for a hierarchy, as AWS does: /a/b selects /a/b/c, and
 // neither /a/b itself nor /a/bc. A prefix is one if it also ends with a slash.
-func (c *Client) scopeOf(q store.Query) scope {
+func (c *Client) scopeOf(q provider.Query) scope {
 	s := scope{Query: q, prefix: c.config.Prefix, begins: c.config.Prefix + q.Path}
 	if strings.HasPrefix(s.begins, "/") && (q.Path != "" || strings.HasSuffix(s.prefix, "/")) {
 		s.begins = strings.TrimSuffix(s.begins, "/") + "/"
@@ -69,7 +69,7 @@ func (s *scope) key(name string) (key string, ok bool) {
 }
 
 // findByPath yields the values as they come, and nothing after an error.
-func (c *Client) findByPath(ctx context.Context, s scope, yield func(store.Value, error) bool) {
+func (c *Client) findByPath(ctx context.Context, s scope, yield func(provider.Value, error) bool) {
 	path := s.hierarchy
 	if path != "/" {
 		path = strings.TrimSuffix(path, "/")
@@ -100,7 +100,7 @@ func (c *Client) findByPath(ctx context.Context, s scope, yield func(store.Value
 			if !added {
 				continue
 			}
-			v, err := value(store.Ref{Key: key}, &out.Parameters[i])
+			v, err := value(provider.Ref{Key: key}, &out.Parameters[i])
 			if err != nil {
 				return nil, err
 			}
@@ -111,7 +111,7 @@ func (c *Client) findByPath(ctx context.Context, s scope, yield func(store.Value
 		return out.NextToken, nil
 	})
 	if err != nil {
-		yield(store.Value{}, err)
+		yield(provider.Value{}, err)
 	}
 }
 
@@ -156,7 +156,7 @@ func (c *Client) hasTags(ctx context.Context, name string, tags map[string]strin
 	}
 	has, err := c.tags(ctx, name)
 	if err != nil {
-		return false, c.explain(err, "metadata of "+about(store.Ref{Key: name}))
+		return false, c.explain(err, "metadata of "+about(provider.Ref{Key: name}))
 	}
 	for k, v := range tags {
 		if got, ok := has[k]; !ok || got != v {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/provider"
 	"github.com/direct-secrets/direct-secrets/provider-aws/awsconfig"
 	"github.com/direct-secrets/direct-secrets/provider-aws/awsconfig/awstest"
 	"github.com/direct-secrets/direct-secrets/provider-aws/emulator"
@@ -29,32 +29,32 @@ func TestFind(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		prefix string
-		query  store.Query
+		query  provider.Query
 		want   []string
 		call   string
 	}{
-		"All":        {"Nothing set selects everything.", "", store.Query{}, []string{"/shop/db/old=v", "/shop/db=v", "/shop/web/key=v", "/shopping=v", "bill-db=v", "bill-web=v"}, listed},
-		"Path":       {"A path is a hierarchy, at all its levels.", "", store.Query{Path: "/shop"}, []string{"/shop/db/old=v", "/shop/db=v", "/shop/web/key=v"}, byPath},
-		"PathSlash":  {"It may end in a slash.", "", store.Query{Path: "/shop/"}, []string{"/shop/db/old=v", "/shop/db=v", "/shop/web/key=v"}, byPath},
-		"PathLeaf":   {"A parameter is not below itself.", "", store.Query{Path: "/shop/db"}, []string{"/shop/db/old=v"}, byPath},
-		"Root":       {"The root has every hierarchy, and no plain name.", "", store.Query{Path: "/"}, []string{"/shop/db/old=v", "/shop/db=v", "/shop/web/key=v", "/shopping=v"}, byPath},
-		"Plain":      {"A path without a slash is the beginning of plain names.", "", store.Query{Path: "bill-"}, []string{"bill-db=v", "bill-web=v"}, listed},
-		"Name":       {"A name is a regular expression, anywhere.", "", store.Query{Name: regexp.MustCompile("db$")}, []string{"/shop/db=v", "bill-db=v"}, listed},
-		"NameCase":   {"What no filter can say is still compared.", "", store.Query{Name: regexp.MustCompile("(?i)SHOP/DB$|^bill.w")}, []string{"/shop/db=v", "bill-web=v"}, listed},
-		"PathName":   {"Both must match.", "", store.Query{Path: "/shop", Name: regexp.MustCompile("key")}, []string{"/shop/web/key=v"}, byPath},
-		"Tag":        {"Tags are compared whole, and with their case.", "", store.Query{Tags: map[string]string{"team": "shop"}}, []string{"/shop/db/old=v", "/shop/db=v"}, listed},
-		"TagValue":   {"A value belongs to its key.", "", store.Query{Tags: map[string]string{"stage": "live"}}, []string{"/shop/db=v"}, listed},
-		"Tags":       {"All tags must match.", "", store.Query{Tags: map[string]string{"team": "shop", "stage": "livestock"}}, []string{"/shop/db/old=v"}, listed},
-		"TagEmpty":   {"A tag without a value cannot be a filter, and is compared.", "", store.Query{Tags: map[string]string{"empty": ""}}, []string{"/shop/web/key=v"}, listed},
-		"TagNone":    {"A tag that nobody has selects nothing.", "", store.Query{Tags: map[string]string{"!team": "shop"}}, nil, listed},
-		"PathTag":    {"A hierarchy can be narrowed by tags.", "", store.Query{Path: "/shop/", Tags: map[string]string{"team": "shop"}}, []string{"/shop/db/old=v", "/shop/db=v"}, listed},
-		"Prefix":     {"A store with a prefix sees nothing else, and keys are without it.", "/shop/", store.Query{}, []string{"db/old=v", "db=v", "web/key=v"}, byPath},
-		"PrefixText": {"A prefix may end anywhere.", "/shop", store.Query{}, []string{"/db/old=v", "/db=v", "/web/key=v", "ping=v"}, listed},
-		"PrefixPath": {"A path comes behind the prefix, and a name is matched without it.", "/shop/", store.Query{Path: "web", Name: regexp.MustCompile("^web/key$")}, []string{"web/key=v"}, byPath},
-		"Nothing":    {"An empty hierarchy is empty, and no error.", "", store.Query{Path: "/none"}, nil, byPath},
-		"Combined":   {"All that is set must match.", "", store.Query{Path: "/shop", Name: regexp.MustCompile("o"), Tags: map[string]string{"stage": "livestock"}}, []string{"/shop/db/old=v"}, listed},
-		"PathOdd":    {"What is no name is the beginning of none.", "", store.Query{Path: "bill "}, nil, listed},
-		"Hostile":    {"A path does not climb.", "", store.Query{Path: "/shop/../"}, nil, byPath},
+		"All":        {"Nothing set selects everything.", "", provider.Query{}, []string{"/shop/db/old=v", "/shop/db=v", "/shop/web/key=v", "/shopping=v", "bill-db=v", "bill-web=v"}, listed},
+		"Path":       {"A path is a hierarchy, at all its levels.", "", provider.Query{Path: "/shop"}, []string{"/shop/db/old=v", "/shop/db=v", "/shop/web/key=v"}, byPath},
+		"PathSlash":  {"It may end in a slash.", "", provider.Query{Path: "/shop/"}, []string{"/shop/db/old=v", "/shop/db=v", "/shop/web/key=v"}, byPath},
+		"PathLeaf":   {"A parameter is not below itself.", "", provider.Query{Path: "/shop/db"}, []string{"/shop/db/old=v"}, byPath},
+		"Root":       {"The root has every hierarchy, and no plain name.", "", provider.Query{Path: "/"}, []string{"/shop/db/old=v", "/shop/db=v", "/shop/web/key=v", "/shopping=v"}, byPath},
+		"Plain":      {"A path without a slash is the beginning of plain names.", "", provider.Query{Path: "bill-"}, []string{"bill-db=v", "bill-web=v"}, listed},
+		"Name":       {"A name is a regular expression, anywhere.", "", provider.Query{Name: regexp.MustCompile("db$")}, []string{"/shop/db=v", "bill-db=v"}, listed},
+		"NameCase":   {"What no filter can say is still compared.", "", provider.Query{Name: regexp.MustCompile("(?i)SHOP/DB$|^bill.w")}, []string{"/shop/db=v", "bill-web=v"}, listed},
+		"PathName":   {"Both must match.", "", provider.Query{Path: "/shop", Name: regexp.MustCompile("key")}, []string{"/shop/web/key=v"}, byPath},
+		"Tag":        {"Tags are compared whole, and with their case.", "", provider.Query{Tags: map[string]string{"team": "shop"}}, []string{"/shop/db/old=v", "/shop/db=v"}, listed},
+		"TagValue":   {"A value belongs to its key.", "", provider.Query{Tags: map[string]string{"stage": "live"}}, []string{"/shop/db=v"}, listed},
+		"Tags":       {"All tags must match.", "", provider.Query{Tags: map[string]string{"team": "shop", "stage": "livestock"}}, []string{"/shop/db/old=v"}, listed},
+		"TagEmpty":   {"A tag without a value cannot be a filter, and is compared.", "", provider.Query{Tags: map[string]string{"empty": ""}}, []string{"/shop/web/key=v"}, listed},
+		"TagNone":    {"A tag that nobody has selects nothing.", "", provider.Query{Tags: map[string]string{"!team": "shop"}}, nil, listed},
+		"PathTag":    {"A hierarchy can be narrowed by tags.", "", provider.Query{Path: "/shop/", Tags: map[string]string{"team": "shop"}}, []string{"/shop/db/old=v", "/shop/db=v"}, listed},
+		"Prefix":     {"A store with a prefix sees nothing else, and keys are without it.", "/shop/", provider.Query{}, []string{"db/old=v", "db=v", "web/key=v"}, byPath},
+		"PrefixText": {"A prefix may end anywhere.", "/shop", provider.Query{}, []string{"/db/old=v", "/db=v", "/web/key=v", "ping=v"}, listed},
+		"PrefixPath": {"A path comes behind the prefix, and a name is matched without it.", "/shop/", provider.Query{Path: "web", Name: regexp.MustCompile("^web/key$")}, []string{"web/key=v"}, byPath},
+		"Nothing":    {"An empty hierarchy is empty, and no error.", "", provider.Query{Path: "/none"}, nil, byPath},
+		"Combined":   {"All that is set must match.", "", provider.Query{Path: "/shop", Name: regexp.MustCompile("o"), Tags: map[string]string{"stage": "livestock"}}, []string{"/shop/db/old=v"}, listed},
+		"PathOdd":    {"What is no name is the beginning of none.", "", provider.Query{Path: "bill "}, nil, listed},
+		"Hostile":    {"A path does not climb.", "", provider.Query{Path: "/shop/../"}, nil, byPath},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -88,11 +88,11 @@ func filled(t *testing.T, n int) (*emulator.Server, []string) {
 func TestFindPages(t *testing.T) {
 	cases := map[string]struct {
 		reason string
-		query  store.Query
+		query  provider.Query
 		calls  map[string]int
 	}{
-		"Hierarchy": {"Pages of a hierarchy hold ten, with the values.", store.Query{Path: "/p"}, map[string]int{"GetParametersByPath": 13}},
-		"List":      {"Pages of a list hold fifty, batches ten.", store.Query{Name: regexp.MustCompile("p")}, map[string]int{"DescribeParameters": 3, "GetParameters": 13}},
+		"Hierarchy": {"Pages of a hierarchy hold ten, with the values.", provider.Query{Path: "/p"}, map[string]int{"GetParametersByPath": 13}},
+		"List":      {"Pages of a list hold fifty, batches ten.", provider.Query{Name: regexp.MustCompile("p")}, map[string]int{"DescribeParameters": 3, "GetParameters": 13}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -120,30 +120,30 @@ func TestFindPages(t *testing.T) {
 }
 
 func TestFindIncomplete(t *testing.T) {
-	byPath, byName := store.Query{Path: "/p"}, store.Query{}
+	byPath, byName := provider.Query{Path: "/p"}, provider.Query{}
 	cases := map[string]struct {
 		reason string
-		query  store.Query
+		query  provider.Query
 		fault  emulator.Fault
-		want   store.Class
+		want   provider.Class
 	}{
-		"PathDenied":    {"A list that may not be had is no empty list.", byPath, emulator.Fault{Operation: "GetParametersByPath", Code: "AccessDeniedException"}, store.Denied},
-		"PathThrottled": {"Nor is one that must wait.", byPath, emulator.Fault{Operation: "GetParametersByPath", Code: "ThrottlingException"}, store.Throttled},
-		"PathTruncated": {"Nor is half of one.", byPath, emulator.Fault{Operation: "GetParametersByPath", Body: emulator.BodyTruncated}, store.Unavailable},
-		"PathKMS":       {"Nor is one with a value that cannot be decrypted.", byPath, emulator.Fault{Operation: "GetParametersByPath", Code: "InvalidKeyId"}, store.Denied},
-		"PathGone":      {"An error for the whole is not an empty list.", byPath, emulator.Fault{Operation: "GetParametersByPath", Code: "InvalidNextToken"}, store.Unavailable},
-		"ListDenied":    {"So it is with names.", byName, emulator.Fault{Operation: "DescribeParameters", Code: "AccessDeniedException"}, store.Denied},
-		"ListFilter":    {"A filter that AWS does not take is for a person to mend.", byName, emulator.Fault{Operation: "DescribeParameters", Code: "InvalidFilterValue"}, store.Invalid},
-		"EntryDenied":   {"A value that may not be read is missing in the list.", byName, emulator.Fault{SecretID: "/p/00030", Code: "AccessDeniedException"}, store.Denied},
-		"EntryDropped":  {"So is one that the answer lacks.", byName, emulator.Fault{Entry: true, Drop: true, SecretID: "/p/00030"}, store.Unavailable},
-		"SamePage":      {"A list that turns in a circle has no end.", byPath, emulator.Fault{Operation: "GetParametersByPath", Page: emulator.PageSplit}, store.Unavailable},
+		"PathDenied":    {"A list that may not be had is no empty list.", byPath, emulator.Fault{Operation: "GetParametersByPath", Code: "AccessDeniedException"}, provider.Denied},
+		"PathThrottled": {"Nor is one that must wait.", byPath, emulator.Fault{Operation: "GetParametersByPath", Code: "ThrottlingException"}, provider.Throttled},
+		"PathTruncated": {"Nor is half of one.", byPath, emulator.Fault{Operation: "GetParametersByPath", Body: emulator.BodyTruncated}, provider.Unavailable},
+		"PathKMS":       {"Nor is one with a value that cannot be decrypted.", byPath, emulator.Fault{Operation: "GetParametersByPath", Code: "InvalidKeyId"}, provider.Denied},
+		"PathGone":      {"An error for the whole is not an empty list.", byPath, emulator.Fault{Operation: "GetParametersByPath", Code: "InvalidNextToken"}, provider.Unavailable},
+		"ListDenied":    {"So it is with names.", byName, emulator.Fault{Operation: "DescribeParameters", Code: "AccessDeniedException"}, provider.Denied},
+		"ListFilter":    {"A filter that AWS does not take is for a person to mend.", byName, emulator.Fault{Operation: "DescribeParameters", Code: "InvalidFilterValue"}, provider.Invalid},
+		"EntryDenied":   {"A value that may not be read is missing in the list.", byName, emulator.Fault{SecretID: "/p/00030", Code: "AccessDeniedException"}, provider.Denied},
+		"EntryDropped":  {"So is one that the answer lacks.", byName, emulator.Fault{Entry: true, Drop: true, SecretID: "/p/00030"}, provider.Unavailable},
+		"SamePage":      {"A list that turns in a circle has no end.", byPath, emulator.Fault{Operation: "GetParametersByPath", Page: emulator.PageSplit}, provider.Unavailable},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			srv, _ := filled(t, 45)
 			srv.Inject(tc.fault)
 			after, last := awstest.Unfinished(t.Context(), client(t, srv), tc.query)
-			if got := store.ClassOf(last); last == nil || got != tc.want || after > 0 {
+			if got := provider.ClassOf(last); last == nil || got != tc.want || after > 0 {
 				t.Errorf("%s\nFind(...): class %s, want %s, then %d more: %v", tc.reason, got, tc.want, after, last)
 			}
 		})
@@ -153,7 +153,7 @@ func TestFindIncomplete(t *testing.T) {
 func TestFindStops(t *testing.T) {
 	srv, _ := filled(t, 45)
 	seen := 0
-	for _, err := range client(t, srv).Find(t.Context(), store.Query{Path: "/p"}) {
+	for _, err := range client(t, srv).Find(t.Context(), provider.Query{Path: "/p"}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -168,8 +168,8 @@ func TestFindStops(t *testing.T) {
 
 func TestFindTooMany(t *testing.T) {
 	srv, _ := filled(t, awsconfig.MaxFound+1)
-	got, err := awstest.Found(t.Context(), client(t, srv), store.Query{})
-	want := store.NewError(store.Invalid, "find: more than 10000 secrets match; narrow path, name or tags")
+	got, err := awstest.Found(t.Context(), client(t, srv), provider.Query{})
+	want := provider.NewError(provider.Invalid, "find: more than 10000 secrets match; narrow path, name or tags")
 	if diff := cmp.Diff(error(want), err); diff != "" || len(got) > 0 {
 		t.Errorf("Too many is an error before any value is read: %d values\n-want error, +got error:\n%s", len(got), diff)
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 	"github.com/aws/aws-sdk-go-v2/service/ssm/types"
 
-	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/provider"
 	"github.com/direct-secrets/direct-secrets/provider-aws/awsconfig"
 )
 
@@ -22,7 +22,7 @@ const (
 	imageType = "aws:ec2:image"
 )
 
-// metadata are the settings that a store.Target may name. One that is empty is left alone.
+// metadata are the settings that a provider.Target may name. One that is empty is left alone.
 type metadata struct {
 	awsconfig.Metadata
 
@@ -33,19 +33,19 @@ type metadata struct {
 }
 
 // settings reads the metadata of a target, and checks it.
-func settings(t store.Target) (m metadata, err error) {
+func settings(t provider.Target) (m metadata, err error) {
 	if err := awsconfig.ParseMetadata(t.Metadata, &m, takes); err != nil {
 		return m, err
 	}
 	switch {
 	case m.Type != "" && !slices.Contains(m.Type.Values(), m.Type):
-		return m, store.NewError(store.Invalid, "metadata.type: %.64q is none; set SecureString, String or StringList", m.Type)
+		return m, provider.NewError(provider.Invalid, "metadata.type: %.64q is none; set SecureString, String or StringList", m.Type)
 	case m.Tier != "" && !slices.Contains(m.Tier.Values(), m.Tier):
-		return m, store.NewError(store.Invalid, "metadata.tier: %.64q is none; set Standard, Advanced or Intelligent-Tiering", m.Tier)
+		return m, provider.NewError(provider.Invalid, "metadata.tier: %.64q is none; set Standard, Advanced or Intelligent-Tiering", m.Tier)
 	case m.KMSKeyID != "" && cmp.Or(m.Type, types.ParameterTypeSecureString) != types.ParameterTypeSecureString:
-		return m, store.NewError(store.Invalid, "metadata.kmsKeyID: only a SecureString is encrypted; remove it, or metadata.type")
+		return m, provider.NewError(provider.Invalid, "metadata.kmsKeyID: only a SecureString is encrypted; remove it, or metadata.type")
 	case m.DataType == imageType:
-		return m, store.NewError(store.Invalid, "metadata.dataType: AWS checks an image after it has answered, so that nobody would know whether it was written; use text")
+		return m, provider.NewError(provider.Invalid, "metadata.dataType: AWS checks an image after it has answered, so that nobody would know whether it was written; use text")
 	}
 	return m, m.Check()
 }
@@ -89,11 +89,11 @@ func newVersion(drift []string) bool {
 // possible finds what AWS does not change of a parameter that exists.
 func (m *metadata) possible(key string, p *types.Parameter, d types.ParameterMetadata) error {
 	const way = "set metadata.%s to that, delete the parameter, or push to another key"
-	switch what := about(store.Ref{Key: key}); {
+	switch what := about(provider.Ref{Key: key}); {
 	case m.Type != "" && m.Type != p.Type:
-		return store.NewError(store.Invalid, "%s: is of type %s, and AWS does not change types; "+way, what, p.Type, "type")
+		return provider.NewError(provider.Invalid, "%s: is of type %s, and AWS does not change types; "+way, what, p.Type, "type")
 	case m.Tier == types.ParameterTierStandard && d.Tier == types.ParameterTierAdvanced:
-		return store.NewError(store.Invalid, "%s: is of the advanced tier, from which AWS does not go back; "+way, what, "tier")
+		return provider.NewError(provider.Invalid, "%s: is of the advanced tier, from which AWS does not go back; "+way, what, "tier")
 	}
 	return nil
 }

@@ -5,7 +5,7 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/provider"
 	"github.com/direct-secrets/direct-secrets/provider-aws/awsconfig"
 )
 
@@ -23,23 +23,23 @@ var (
 // id is how AWS knows what a ref asks for: a name or an ARN, and behind a colon the number or label of
 // a version. Keys may have that, too, as those of External Secrets Operator do, but then a ref must not
 // have a version beside it: one of the two would be ignored.
-func (c *Client) id(ref store.Ref) (string, error) {
+func (c *Client) id(ref provider.Ref) (string, error) {
 	if err := c.config.CheckKey(ref.Key); err != nil {
 		return "", err
 	}
 	name, version, inKey := cutSelector(c.config.ID(ref.Key))
 	switch {
 	case inKey && ref.Version != "":
-		return "", store.NewError(store.Invalid, "parameter %q: the key already ends in a version; remove it there, or remove remoteRef.version", ref.Key)
+		return "", provider.NewError(provider.Invalid, "parameter %q: the key already ends in a version; remove it there, or remove remoteRef.version", ref.Key)
 	case !plainName.MatchString(name) && !arn.MatchString(name):
-		return "", store.NewError(store.Invalid, "parameter %q: is neither the name of a parameter, which has letters, digits and . _ - / only, nor its ARN", ref.Key)
+		return "", provider.NewError(provider.Invalid, "parameter %q: is neither the name of a parameter, which has letters, digits and . _ - / only, nor its ARN", ref.Key)
 	case !inKey && ref.Version == "":
 		return name, nil
 	case !inKey:
 		version = ref.Version
 	}
 	if !selector.MatchString(version) {
-		return "", store.NewError(store.Invalid, "%s: a version is a number or a label", about(ref))
+		return "", provider.NewError(provider.Invalid, "%s: a version is a number or a label", about(ref))
 	}
 	return name + ":" + version, nil
 }
@@ -58,7 +58,7 @@ func cutSelector(id string) (name, version string, ok bool) {
 }
 
 // about names what a ref asks for.
-func about(ref store.Ref) string {
+func about(ref provider.Ref) string {
 	if ref.Version != "" {
 		return fmt.Sprintf("parameter %q version %q", ref.Key, ref.Version)
 	}

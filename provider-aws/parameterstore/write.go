@@ -15,14 +15,16 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ssm/types"
 	"k8s.io/apimachinery/pkg/util/uuid"
 
-	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/provider"
 	"github.com/direct-secrets/direct-secrets/provider-aws/awsconfig"
 )
 
-var _ store.Writer = &Client{}
+var _ provider.Writer = &Client{}
 
 // Features are all that there are: names are taken once, and what an update covers it hands back.
-func (c *Client) Features() store.Features { return store.Features{Exclusive: true, Guarded: true} }
+func (c *Client) Features() provider.Features {
+	return provider.Features{Exclusive: true, Guarded: true}
+}
 
 // do makes one call of a Writer.
 func do[In, Out any](ctx context.Context, c *Client, f awsconfig.Operation[In, Out, ssm.Options], in *In, action, key string) (*Out, error) {
@@ -35,7 +37,7 @@ func do[In, Out any](ctx context.Context, c *Client, f awsconfig.Operation[In, O
 
 // failed explains the error of a call of a Writer.
 func (c *Client) failed(err error, action, key string) error {
-	what := about(store.Ref{Key: key})
+	what := about(provider.Ref{Key: key})
 	if awsconfig.CodeOf(err) == invalidResource { // So the calls for tags say that a name is none.
 		return c.config.ExplainCode(parameterNotFound, "", what, codes)
 	}
@@ -46,13 +48,13 @@ func (c *Client) failed(err error, action, key string) error {
 var newName = regexp.MustCompile(`^[\w.\-/]+$`)
 
 // target checks what is written, and returns its name.
-func (c *Client) target(t store.Target) (string, metadata, error) {
+func (c *Client) target(t provider.Target) (string, metadata, error) {
 	if err := c.config.CheckKey(t.Key); err != nil {
 		return "", metadata{}, err
 	}
 	name := c.config.ID(t.Key)
 	if !newName.MatchString(name) {
-		return "", metadata{}, store.NewError(store.Invalid, "parameter %q: cannot be written; AWS takes a name, which has letters, digits and . _ - / only, and no ARN and no version", t.Key)
+		return "", metadata{}, provider.NewError(provider.Invalid, "parameter %q: cannot be written; AWS takes a name, which has letters, digits and . _ - / only, and no ARN and no version", t.Key)
 	}
 	m, err := settings(t)
 	return name, m, err
@@ -64,7 +66,7 @@ func (c *Client) read(ctx context.Context, key, id string) (*types.Parameter, er
 	if err != nil {
 		return nil, err
 	}
-	_, err = value(store.Ref{Key: key}, out.Parameter)
+	_, err = value(provider.Ref{Key: key}, out.Parameter)
 	return out.Parameter, err
 }
 
@@ -84,7 +86,7 @@ func (c *Client) describe(ctx context.Context, key, name string) (types.Paramete
 			return p, nil
 		}
 	}
-	return types.ParameterMetadata{}, store.NewError(store.Unavailable, "%s: AWS does not list it yet", about(store.Ref{Key: key}))
+	return types.ParameterMetadata{}, provider.NewError(provider.Unavailable, "%s: AWS does not list it yet", about(provider.Ref{Key: key}))
 }
 
 // tagsOf returns the tags of a parameter.
@@ -97,26 +99,26 @@ func (c *Client) tagsOf(ctx context.Context, key, name string) (map[string]strin
 }
 
 // Observe reads a parameter, its mark, and of its settings those that are named.
-func (c *Client) Observe(ctx context.Context, t store.Target) (store.Observed, error) {
+func (c *Client) Observe(ctx context.Context, t provider.Target) (provider.Observed, error) {
 	name, m, err := c.target(t)
 	if err != nil {
-		return store.Observed{}, err
+		return provider.Observed{}, err
 	}
 	p, err := c.read(ctx, t.Key, name)
 	if err != nil {
-		return store.Observed{}, err
+		return provider.Observed{}, err
 	}
 	tags, err := c.tagsOf(ctx, t.Key, name)
 	if err != nil {
-		return store.Observed{}, err
+		return provider.Observed{}, err
 	}
 	var d types.ParameterMetadata
 	if m.described() {
 		if d, err = c.describe(ctx, t.Key, name); err != nil {
-			return store.Observed{}, err
+			return provider.Observed{}, err
 		}
 	}
-	return store.Observed{
+	return provider.Observed{
 		Data: []byte(*p.Value), Version: versionOf(p), ID: idOf(p, tags), Mark: tags[awsconfig.MarkKey], Drift: m.drift(p, d, tags),
 	}, nil
 }
@@ -127,28 +129,28 @@ func checkValue(key string, data []byte, tier types.ParameterTier) error {
 	if cmp.Or(tier, types.ParameterTierStandard) == types.ParameterTierStandard {
 		limit = maxStandard
 	}
-	what := about(store.Ref{Key: key})
+	what := about(provider.Ref{Key: key})
 	switch {
 	case len(data) == 0:
-		return store.NewError(store.Invalid, "%s: the value is empty, and AWS takes no such value", what)
+		return provider.NewError(provider.Invalid, "%s: the value is empty, and AWS takes no such value", what)
 	case !utf8.Valid(data):
-		return store.NewError(store.Invalid, "%s: the value is not text, and parameters hold text only; encode it with a template", what)
+		return provider.NewError(provider.Invalid, "%s: the value is not text, and parameters hold text only; encode it with a template", what)
 	case len(data) > maxAdvanced:
-		return store.NewError(store.Invalid, "%s: the value has %d bytes, and AWS takes at most %d; push it to Secrets Manager", what, len(data), maxAdvanced)
+		return provider.NewError(provider.Invalid, "%s: the value has %d bytes, and AWS takes at most %d; push it to Secrets Manager", what, len(data), maxAdvanced)
 	case len(data) > limit:
-		return store.NewError(store.Invalid, "%s: the value has %d bytes, and AWS takes at most %d in the standard tier; set metadata.tier: Advanced", what, len(data), limit)
+		return provider.NewError(provider.Invalid, "%s: the value has %d bytes, and AWS takes at most %d in the standard tier; set metadata.tier: Advanced", what, len(data), limit)
 	}
 	return nil
 }
 
 // Create makes a parameter with its mark by one call.
-func (c *Client) Create(ctx context.Context, t store.Target, data []byte, mark string) (store.Written, error) {
+func (c *Client) Create(ctx context.Context, t provider.Target, data []byte, mark string) (provider.Written, error) {
 	name, m, err := c.target(t)
 	if err == nil {
 		err = checkValue(t.Key, data, m.Tier)
 	}
 	if err != nil {
-		return store.Written{}, err
+		return provider.Written{}, err
 	}
 	in := m.put(name, data)
 	in.Type = cmp.Or(in.Type, types.ParameterTypeSecureString)
@@ -157,17 +159,17 @@ func (c *Client) Create(ctx context.Context, t store.Target, data []byte, mark s
 	in.Overwrite, in.Tags = aws.Bool(false), tagList(tags)
 	out, err := do(ctx, c, c.api.PutParameter, in, "PutParameter", t.Key)
 	if err != nil {
-		return store.Written{}, err
+		return provider.Written{}, err
 	}
 	return written(t.Key, out, tags[awsconfig.IDKey])
 }
 
 // written is the version that a call has made.
-func written(key string, out *ssm.PutParameterOutput, id string) (store.Written, error) {
+func written(key string, out *ssm.PutParameterOutput, id string) (provider.Written, error) {
 	if out.Version < 1 {
-		return store.Written{}, store.NewError(store.Unavailable, "%s: the answer of AWS lacks the version", about(store.Ref{Key: key}))
+		return provider.Written{}, provider.NewError(provider.Unavailable, "%s: the answer of AWS lacks the version", about(provider.Ref{Key: key}))
 	}
-	return store.Written{Version: strconv.FormatInt(out.Version, 10), ID: id}, nil
+	return provider.Written{Version: strconv.FormatInt(out.Version, 10), ID: id}, nil
 }
 
 // timed begins an ID that is the time of a value.
@@ -180,18 +182,18 @@ func idOf(p *types.Parameter, tags map[string]string) string {
 }
 
 // Update writes the value together with the settings that AWS changes only so, and then the tags.
-func (c *Client) Update(ctx context.Context, t store.Target, seen store.Observed, data []byte) (store.Written, error) {
+func (c *Client) Update(ctx context.Context, t provider.Target, seen provider.Observed, data []byte) (provider.Written, error) {
 	name, m, err := c.target(t)
 	if err != nil {
-		return store.Written{}, err
+		return provider.Written{}, err
 	}
 	if data == nil {
 		data = seen.Data
 	}
-	w := store.Written{Version: seen.Version, ID: seen.ID}
+	w := provider.Written{Version: seen.Version, ID: seen.ID}
 	if !bytes.Equal(data, seen.Data) || newVersion(seen.Drift) {
 		if w, err = c.overwrite(ctx, t.Key, name, m, seen, data); err != nil {
-			return store.Written{}, awsconfig.Moved(err)
+			return provider.Written{}, awsconfig.Moved(err)
 		}
 	}
 	tags := m.Drifted(seen.Drift).Tags
@@ -201,50 +203,50 @@ func (c *Client) Update(ctx context.Context, t store.Target, seen store.Observed
 	in := &ssm.AddTagsToResourceInput{ResourceType: types.ResourceTypeForTaggingParameter, ResourceId: aws.String(name), Tags: tagList(tags)}
 	// What was covered must be handed back; tags that are wrong are found again.
 	if _, err := do(ctx, c, c.api.AddTagsToResource, in, "AddTagsToResource", t.Key); err != nil && w.Lost == nil {
-		return store.Written{}, awsconfig.Moved(err)
+		return provider.Written{}, awsconfig.Moved(err)
 	}
 	return w, nil
 }
 
 // overwrite writes a new version of a parameter that is as it was seen. AWS has no condition for that: so
 // it is looked at right before, and what was covered nonetheless is told by the number of the version.
-func (c *Client) overwrite(ctx context.Context, key, name string, m metadata, seen store.Observed, data []byte) (store.Written, error) {
+func (c *Client) overwrite(ctx context.Context, key, name string, m metadata, seen provider.Observed, data []byte) (provider.Written, error) {
 	leave, err := awsconfig.Turn(ctx, name)
 	if err != nil {
-		return store.Written{}, err
+		return provider.Written{}, err
 	}
 	defer leave()
 	p, err := c.lookAgain(ctx, key, name, seen)
 	if err != nil {
-		return store.Written{}, err
+		return provider.Written{}, err
 	}
 	d, err := c.describe(ctx, key, name)
 	if err != nil {
-		return store.Written{}, err
+		return provider.Written{}, err
 	}
 	if err := m.possible(key, p, d); err != nil {
-		return store.Written{}, err
+		return provider.Written{}, err
 	}
 	if err := checkValue(key, data, cmp.Or(m.Tier, d.Tier)); err != nil {
-		return store.Written{}, err
+		return provider.Written{}, err
 	}
 	in := m.put(name, data)
 	in.Overwrite = aws.Bool(true)
 	keep(in, p, d)
 	out, err := do(ctx, c, c.api.PutParameter, in, "PutParameter", key)
 	if err != nil {
-		return store.Written{}, err
+		return provider.Written{}, err
 	}
 	w, err := written(key, out, seen.ID)
 	switch {
 	case err != nil:
-		return store.Written{}, err
+		return provider.Written{}, err
 	case out.Version == 1:
-		return store.Written{}, c.undo(ctx, key, name, data)
+		return provider.Written{}, c.undo(ctx, key, name, data)
 	case strings.HasPrefix(seen.ID, timed):
 		now, err := c.read(ctx, key, name+":"+w.Version)
 		if err != nil {
-			return store.Written{}, err
+			return provider.Written{}, err
 		}
 		w.ID = idOf(now, nil)
 	}
@@ -253,7 +255,7 @@ func (c *Client) overwrite(ctx context.Context, key, name string, m metadata, se
 }
 
 // lookAgain returns a parameter if it is as it was seen, else a Conflict.
-func (c *Client) lookAgain(ctx context.Context, key, name string, seen store.Observed) (*types.Parameter, error) {
+func (c *Client) lookAgain(ctx context.Context, key, name string, seen provider.Observed) (*types.Parameter, error) {
 	p, err := c.read(ctx, key, name)
 	if err == nil && versionOf(p) != seen.Version {
 		err = changed(key)
@@ -262,7 +264,7 @@ func (c *Client) lookAgain(ctx context.Context, key, name string, seen store.Obs
 }
 
 func changed(key string) error {
-	return store.NewError(store.Conflict, "%s: has changed meanwhile", about(store.Ref{Key: key}))
+	return provider.NewError(provider.Conflict, "%s: has changed meanwhile", about(provider.Ref{Key: key}))
 }
 
 // undo removes a parameter that was gone and that overwriting has made anew, unless somebody else has
@@ -272,15 +274,15 @@ func (c *Client) undo(ctx context.Context, key, name string, data []byte) error 
 	if err == nil && p.Version == 1 && *p.Value == string(data) {
 		_, err = do(ctx, c, c.api.DeleteParameter, &ssm.DeleteParameterInput{Name: aws.String(name)}, "DeleteParameter", key)
 	}
-	if err != nil && !store.IsNotFound(err) {
-		return store.NewError(store.ClassOf(err), "it was deleted meanwhile, is made anew without its mark, and that cannot be undone; delete it: %s", err)
+	if err != nil && !provider.IsNotFound(err) {
+		return provider.NewError(provider.ClassOf(err), "it was deleted meanwhile, is made anew without its mark, and that cannot be undone; delete it: %s", err)
 	}
 	return changed(key)
 }
 
 // covered returns what version n has covered, other than what was seen. Versions that hold the same as n
 // are skipped: they are the same write, which was sent twice.
-func (c *Client) covered(ctx context.Context, key, name string, n int64, seen store.Observed, data []byte) ([]byte, error) {
+func (c *Client) covered(ctx context.Context, key, name string, n int64, seen provider.Observed, data []byte) ([]byte, error) {
 	for v := n - 1; v > 0; v-- {
 		p, err := c.read(ctx, key, name+":"+strconv.FormatInt(v, 10))
 		if err != nil {
@@ -299,8 +301,8 @@ func (c *Client) covered(ctx context.Context, key, name string, n int64, seen st
 }
 
 // Delete removes a parameter, which AWS does without a condition: so it is looked at right before.
-func (c *Client) Delete(ctx context.Context, t store.Target, seen store.Observed) error {
-	name, _, err := c.target(store.Target{Key: t.Key})
+func (c *Client) Delete(ctx context.Context, t provider.Target, seen provider.Observed) error {
+	name, _, err := c.target(provider.Target{Key: t.Key})
 	if err != nil {
 		return err
 	}
@@ -320,7 +322,7 @@ func (c *Client) Delete(ctx context.Context, t store.Target, seen store.Observed
 	if err == nil {
 		_, err = do(ctx, c, c.api.DeleteParameter, &ssm.DeleteParameterInput{Name: aws.String(name)}, "DeleteParameter", t.Key)
 	}
-	if store.IsNotFound(err) {
+	if provider.IsNotFound(err) {
 		return nil
 	}
 	return err

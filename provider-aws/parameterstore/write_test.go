@@ -15,7 +15,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/provider"
 	"github.com/direct-secrets/direct-secrets/provider-aws/awsconfig"
 	"github.com/direct-secrets/direct-secrets/provider-aws/awsconfig/awstest"
 	"github.com/direct-secrets/direct-secrets/provider-aws/emulator"
@@ -23,11 +23,11 @@ import (
 
 const ours, theirs = "0b9c9f0e-6a0c-4b7e-9d43-8f5f6f6a7b10", "7d4d5f5c-2f57-4ad4-8a4e-15b3a9a1c2d3"
 
-func targetOf(metadata string) store.Target {
-	return store.Target{Key: "/a", Metadata: []byte(cmp.Or(metadata, "{}"))}
+func targetOf(metadata string) provider.Target {
+	return provider.Target{Key: "/a", Metadata: []byte(cmp.Or(metadata, "{}"))}
 }
 
-func observed(t *testing.T, c *Client, metadata string) store.Observed {
+func observed(t *testing.T, c *Client, metadata string) provider.Observed {
 	t.Helper()
 	o, err := c.Observe(t.Context(), targetOf(metadata))
 	if err != nil {
@@ -36,7 +36,7 @@ func observed(t *testing.T, c *Client, metadata string) store.Observed {
 	return o
 }
 
-func created(t *testing.T, c *Client, value, metadata string) store.Observed {
+func created(t *testing.T, c *Client, value, metadata string) provider.Observed {
 	t.Helper()
 	if _, err := c.Create(t.Context(), targetOf(metadata), []byte(value), ours); err != nil {
 		t.Fatal(err)
@@ -88,8 +88,8 @@ func TestWriteRefused(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			_, err := c.Create(t.Context(), store.Target{Key: tc.key, Metadata: []byte(tc.metadata)}, []byte(tc.data), ours)
-			if diff := gocmp.Diff(error(store.NewError(store.Invalid, "%s", tc.want)), err); diff != "" {
+			_, err := c.Create(t.Context(), provider.Target{Key: tc.key, Metadata: []byte(tc.metadata)}, []byte(tc.data), ours)
+			if diff := gocmp.Diff(error(provider.NewError(provider.Invalid, "%s", tc.want)), err); diff != "" {
 				t.Errorf("%s\nCreate(...): -want error, +got error:\n%s", tc.reason, diff)
 			}
 		})
@@ -107,13 +107,13 @@ func TestPrefixOfWrites(t *testing.T) {
 		t.Fatal(err)
 	}
 	all := client(t, srv)
-	if v, err := all.Get(t.Context(), store.Ref{Key: "/shop/a"}); err != nil || string(v.Data) != "w" {
+	if v, err := all.Get(t.Context(), provider.Ref{Key: "/shop/a"}); err != nil || string(v.Data) != "w" {
 		t.Errorf("A prefix is put before keys that are written: %q, %v", v.Data, err)
 	}
 	if err := c.Delete(t.Context(), targetOf(""), observed(t, c, "")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := all.Get(t.Context(), store.Ref{Key: "/shop/a"}); !store.IsNotFound(err) {
+	if _, err := all.Get(t.Context(), provider.Ref{Key: "/shop/a"}); !provider.IsNotFound(err) {
 		t.Errorf("A prefix is put before keys that are deleted: %v", err)
 	}
 }
@@ -137,7 +137,7 @@ func (p putting) PutParameter(ctx context.Context, in *ssm.PutParameterInput, o 
 
 func TestCovered(t *testing.T) {
 	type result struct {
-		Class                  store.Class
+		Class                  provider.Class
 		Version, Lost, Current string
 	}
 	put := func(values ...string) func(*emulator.Server) {
@@ -164,7 +164,7 @@ func TestCovered(t *testing.T) {
 		"Same":        {"The same value is not lost.", put("ours"), result{Version: "3", Current: "ours"}},
 		"ThenSame":    {"But what it covered is.", put("theirs", "ours"), result{Version: "4", Lost: "theirs", Current: "ours"}},
 		"Back":        {"Nor is what was seen if it came back.", put("theirs", "seen"), result{Version: "4", Lost: "seen", Current: "ours"}},
-		"Gone":        {"A parameter that is gone is not made again.", anew(), result{Class: store.Conflict}},
+		"Gone":        {"A parameter that is gone is not made again.", anew(), result{Class: provider.Conflict}},
 		"Anew":        {"One that was made anew may have come to the same number.", anew("theirs"), result{Version: "2", Lost: "theirs", Current: "ours"}},
 		"AnewLonger":  {"Or beyond it.", anew("one", "theirs"), result{Version: "3", Lost: "theirs", Current: "ours"}},
 		"AnewTheSame": {"With the value that was seen nothing is lost.", anew("seen"), result{Version: "2", Current: "ours"}},
@@ -178,9 +178,9 @@ func TestCovered(t *testing.T) {
 			w, err := c.Update(t.Context(), targetOf(""), seen, []byte("ours"))
 			got := result{Version: w.Version, Lost: string(w.Lost)}
 			if err != nil {
-				got.Class = store.ClassOf(err)
+				got.Class = provider.ClassOf(err)
 			}
-			if v, err := c.Get(t.Context(), store.Ref{Key: "/a"}); err == nil {
+			if v, err := c.Get(t.Context(), provider.Ref{Key: "/a"}); err == nil {
 				got.Current = string(v.Data)
 			}
 			if diff := gocmp.Diff(tc.want, got); diff != "" {
@@ -196,7 +196,7 @@ func TestConflicts(t *testing.T) {
 	c := client(t, srv)
 	seen := created(t, c, "seen", "")
 	srv.PutParameter("/a", "theirs")
-	if w, err := c.Update(t.Context(), targetOf(""), seen, []byte("ours")); store.ClassOf(err) != store.Conflict || w.Lost != nil {
+	if w, err := c.Update(t.Context(), targetOf(""), seen, []byte("ours")); provider.ClassOf(err) != provider.Conflict || w.Lost != nil {
 		t.Errorf("Update(...): %v, want a conflict", err)
 	}
 	if got := observed(t, c, ""); string(got.Data) != "theirs" || got.Version != "2" {
@@ -229,7 +229,7 @@ func TestUndo(t *testing.T) {
 	seen := created(t, c, "seen", "")
 	sdk := c.api
 	c.api = putting{api: sdk, before: func() { srv.DeleteParameter("/a") }, after: func() { srv.PutParameter("/a", "theirs") }}
-	if _, err := c.Update(t.Context(), targetOf(""), seen, []byte("ours")); store.ClassOf(err) != store.Conflict {
+	if _, err := c.Update(t.Context(), targetOf(""), seen, []byte("ours")); provider.ClassOf(err) != provider.Conflict {
 		t.Errorf("Update(...): %v, want a conflict", err)
 	}
 	if got := observed(t, c, ""); string(got.Data) != "theirs" {
@@ -240,7 +240,7 @@ func TestUndo(t *testing.T) {
 	between(c, func() { srv.DeleteParameter("/a") })
 	srv.Inject(emulator.Fault{Operation: "DeleteParameter", Code: "AccessDeniedException"})
 	_, err := c.Update(t.Context(), targetOf(""), observed(t, c, ""), []byte("ours"))
-	want := store.NewError(store.Denied, `it was deleted meanwhile, is made anew without its mark, and that cannot be undone; delete it: parameter "/a": access denied; allow ssm:DeleteParameter in a policy`)
+	want := provider.NewError(provider.Denied, `it was deleted meanwhile, is made anew without its mark, and that cannot be undone; delete it: parameter "/a": access denied; allow ssm:DeleteParameter in a policy`)
 	if diff := gocmp.Diff(error(want), err); diff != "" {
 		t.Errorf("What cannot be undone is told: -want error, +got error:\n%s", diff)
 	}
@@ -253,7 +253,7 @@ func TestLostAnswers(t *testing.T) {
 	seen := created(t, c, "seen", "")
 	srv.Inject(emulator.Fault{Operation: "PutParameter", Times: 1, Body: emulator.BodyNone})
 	w, err := c.Update(t.Context(), targetOf(""), seen, []byte("ours"))
-	if diff := gocmp.Diff(store.Written{Version: "3", ID: seen.ID}, w); diff != "" || err != nil {
+	if diff := gocmp.Diff(provider.Written{Version: "3", ID: seen.ID}, w); diff != "" || err != nil {
 		t.Errorf("What was written twice covered nothing of others.\nUpdate(...): -want, +got:\n%s\n%v", diff, err)
 	}
 	srv.Inject(emulator.Fault{Operation: "DeleteParameter", Times: 1, Body: emulator.BodyNone})
@@ -305,7 +305,7 @@ func TestSettings(t *testing.T) {
 				data = []byte(tc.value)
 			}
 			w, err := c.Update(t.Context(), targetOf(tc.metadata), o, data)
-			if diff := gocmp.Diff(store.Written{Version: tc.version, ID: o.ID}, w); diff != "" || err != nil {
+			if diff := gocmp.Diff(provider.Written{Version: tc.version, ID: o.ID}, w); diff != "" || err != nil {
 				t.Errorf("%s\nUpdate(...): -want, +got:\n%s\n%v", tc.reason, diff, err)
 			}
 			if diff := gocmp.Diff(tc.want, settingsOf(t, c)); diff != "" {
@@ -325,11 +325,11 @@ func TestImpossible(t *testing.T) {
 		reason          string
 		before, after   string
 		value, newValue string
-		want            *store.Error
+		want            *provider.Error
 	}{
-		"Type":  {"A type stays.", `{"type":"String"}`, `{"type":"SecureString"}`, "v", "v", store.NewError(store.Invalid, `parameter "/a": is of type String, and AWS does not change types; set metadata.type to that, delete the parameter, or push to another key`)},
-		"Tier":  {"A tier does not go back.", `{"tier":"Advanced"}`, `{"tier":"Standard"}`, "v", "v", store.NewError(store.Invalid, `parameter "/a": is of the advanced tier, from which AWS does not go back; set metadata.tier to that, delete the parameter, or push to another key`)},
-		"Grows": {"A value outgrows its tier.", `{}`, `{}`, "v", large, store.NewError(store.Invalid, `parameter "/a": the value has 4097 bytes, and AWS takes at most 4096 in the standard tier; set metadata.tier: Advanced`)},
+		"Type":  {"A type stays.", `{"type":"String"}`, `{"type":"SecureString"}`, "v", "v", provider.NewError(provider.Invalid, `parameter "/a": is of type String, and AWS does not change types; set metadata.type to that, delete the parameter, or push to another key`)},
+		"Tier":  {"A tier does not go back.", `{"tier":"Advanced"}`, `{"tier":"Standard"}`, "v", "v", provider.NewError(provider.Invalid, `parameter "/a": is of the advanced tier, from which AWS does not go back; set metadata.tier to that, delete the parameter, or push to another key`)},
+		"Grows": {"A value outgrows its tier.", `{}`, `{}`, "v", large, provider.NewError(provider.Invalid, `parameter "/a": the value has 4097 bytes, and AWS takes at most 4096 in the standard tier; set metadata.tier: Advanced`)},
 		"Stays": {"A tier that is there counts.", `{"tier":"Advanced"}`, `{}`, "v", large, nil},
 		"Moves": {"So does one that shall be.", `{}`, `{"tier":"Advanced"}`, "v", large, nil},
 	}
@@ -366,7 +366,7 @@ func TestOthers(t *testing.T) {
 		t.Fatal(err)
 	}
 	now := observed(t, c, "")
-	if diff := gocmp.Diff(store.Observed{Data: []byte("w"), Version: w.Version, ID: w.ID}, now); diff != "" || w.ID == seen.ID || !strings.HasPrefix(w.ID, timed) {
+	if diff := gocmp.Diff(provider.Observed{Data: []byte("w"), Version: w.Version, ID: w.ID}, now); diff != "" || w.ID == seen.ID || !strings.HasPrefix(w.ID, timed) {
 		t.Errorf("What others made goes by the time of its value: %q, %q\n-want, +got:\n%s", seen.ID, w.ID, diff)
 	}
 	if got := settingsOf(t, c); got.Type != types.ParameterTypeString || len(got.Tags) > 0 {
@@ -409,7 +409,7 @@ func TestDelete(t *testing.T) {
 			if diff := gocmp.Diff(tc.want, c.Delete(t.Context(), targetOf(""), seen)); diff != "" {
 				t.Errorf("%s\nDelete(...): -want error, +got error:\n%s", tc.reason, diff)
 			}
-			if _, err := c.Observe(t.Context(), targetOf("")); store.IsNotFound(err) != tc.gone {
+			if _, err := c.Observe(t.Context(), targetOf("")); provider.IsNotFound(err) != tc.gone {
 				t.Errorf("%s\nObserve(...): %v", tc.reason, err)
 			}
 		})
@@ -417,25 +417,25 @@ func TestDelete(t *testing.T) {
 }
 
 func TestWriteErrors(t *testing.T) {
-	with := func(code string) *store.Error {
-		return store.NewError(codes[code].Class, `parameter "/a": %s`, codes[code].Text)
+	with := func(code string) *provider.Error {
+		return provider.NewError(codes[code].Class, `parameter "/a": %s`, codes[code].Text)
 	}
 	cases := map[string]struct {
 		reason    string
 		operation string
 		fault     emulator.Fault
-		want      *store.Error
+		want      *provider.Error
 	}{
-		"Put":      {"The permission that is missing is named.", "PutParameter", emulator.Fault{Code: "AccessDeniedException"}, store.NewError(store.Denied, `parameter "/a": access denied; allow ssm:PutParameter in a policy`)},
-		"Describe": {"So is the one without which the key might change.", "DescribeParameters", emulator.Fault{Code: "AccessDeniedException"}, store.NewError(store.Denied, `parameter "/a": access denied; allow ssm:DescribeParameters in a policy`)},
-		"Tag":      {"And the one for tags.", "AddTagsToResource", emulator.Fault{Code: "AccessDeniedException"}, store.NewError(store.Denied, `parameter "/a": access denied; allow ssm:AddTagsToResource in a policy`)},
-		"TagGone":  {"A parameter that is gone has no tags.", "AddTagsToResource", emulator.Fault{Code: "InvalidResourceId"}, store.NewError(store.Conflict, `parameter "/a": does not exist`)},
+		"Put":      {"The permission that is missing is named.", "PutParameter", emulator.Fault{Code: "AccessDeniedException"}, provider.NewError(provider.Denied, `parameter "/a": access denied; allow ssm:PutParameter in a policy`)},
+		"Describe": {"So is the one without which the key might change.", "DescribeParameters", emulator.Fault{Code: "AccessDeniedException"}, provider.NewError(provider.Denied, `parameter "/a": access denied; allow ssm:DescribeParameters in a policy`)},
+		"Tag":      {"And the one for tags.", "AddTagsToResource", emulator.Fault{Code: "AccessDeniedException"}, provider.NewError(provider.Denied, `parameter "/a": access denied; allow ssm:AddTagsToResource in a policy`)},
+		"TagGone":  {"A parameter that is gone has no tags.", "AddTagsToResource", emulator.Fault{Code: "InvalidResourceId"}, provider.NewError(provider.Conflict, `parameter "/a": does not exist`)},
 		"Limit":    {"A quota is for a person to see to.", "PutParameter", emulator.Fault{Code: "ParameterLimitExceeded", Message: canary}, with("ParameterLimitExceeded")},
 		"Versions": {"So is a label in the way.", "PutParameter", emulator.Fault{Code: "ParameterMaxVersionLimitExceeded", Message: canary}, with("ParameterMaxVersionLimitExceeded")},
 		"Updates":  {"AWS asks for time.", "PutParameter", emulator.Fault{Code: "TooManyUpdates"}, with("TooManyUpdates")},
 		"Key":      {"A key may be disabled.", "PutParameter", emulator.Fault{Code: "InvalidKeyId", Message: canary}, with("InvalidKeyId")},
 		"Pattern":  {"A pattern may be none.", "PutParameter", emulator.Fault{Code: "InvalidAllowedPatternException", Message: canary}, with("InvalidAllowedPatternException")},
-		"Unknown":  {"What nobody knows proves nothing.", "PutParameter", emulator.Fault{Code: "NewException", Message: canary}, store.NewError(store.Unavailable, `parameter "/a": AWS answers with the error NewException`)},
+		"Unknown":  {"What nobody knows proves nothing.", "PutParameter", emulator.Fault{Code: "NewException", Message: canary}, provider.NewError(provider.Unavailable, `parameter "/a": AWS answers with the error NewException`)},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

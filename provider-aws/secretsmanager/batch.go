@@ -7,7 +7,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
 	"github.com/aws/smithy-go"
 
-	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/provider"
 	"github.com/direct-secrets/direct-secrets/provider-aws/awsconfig"
 )
 
@@ -23,8 +23,8 @@ func (c *Client) BatchSize() int { return batchSize }
 
 // GetBatch reads current versions by one call. Other versions, metadata, and what the call cannot
 // do, are read one by one.
-func (c *Client) GetBatch(ctx context.Context, refs []store.Ref) []store.Result {
-	results := make([]store.Result, len(refs))
+func (c *Client) GetBatch(ctx context.Context, refs []provider.Ref) []provider.Result {
+	results := make([]provider.Result, len(refs))
 	var together, single []int
 	for i, ref := range refs {
 		results[i].Err = c.config.CheckKey(ref.Key)
@@ -49,7 +49,7 @@ func (c *Client) GetBatch(ctx context.Context, refs []store.Ref) []store.Result 
 
 // readTogether reads the refs at some places by one call, and returns those places that must be
 // read one by one instead.
-func (c *Client) readTogether(ctx context.Context, refs []store.Ref, places []int, results []store.Result) (single []int) {
+func (c *Client) readTogether(ctx context.Context, refs []provider.Ref, places []int, results []provider.Result) (single []int) {
 	ids := newAnswers()
 	for _, i := range places {
 		ids.ask(c.config.ID(refs[i].Key))
@@ -72,7 +72,7 @@ func (c *Client) readTogether(ctx context.Context, refs []store.Ref, places []in
 		case failure != nil:
 			results[i].Err = c.explain(failure, about(ref))
 		default:
-			results[i].Err = store.NewError(store.Unavailable, "%s: the answer of AWS lacks it", about(ref))
+			results[i].Err = provider.NewError(provider.Unavailable, "%s: the answer of AWS lacks it", about(ref))
 		}
 	}
 	return single

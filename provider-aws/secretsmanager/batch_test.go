@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/provider"
 	"github.com/direct-secrets/direct-secrets/provider-aws/awsconfig"
 	"github.com/direct-secrets/direct-secrets/provider-aws/awsconfig/awstest"
 	"github.com/direct-secrets/direct-secrets/provider-aws/emulator"
@@ -23,7 +23,7 @@ func TestGetBatch(t *testing.T) {
 		reason string
 		srv    []emulator.Option
 		faults []emulator.Fault
-		refs   []store.Ref
+		refs   []provider.Ref
 		want   []string
 		calls  map[string]int
 	}{
@@ -41,7 +41,7 @@ func TestGetBatch(t *testing.T) {
 		},
 		"Mixed": {
 			reason: "What a batch cannot do is read beside it.",
-			refs:   []store.Ref{{Key: "a"}, {Key: "a", Version: "AWSCURRENT"}, {Key: "b"}, {Key: "c", Metadata: true}, {Key: "a", Version: "AWSPREVIOUS"}},
+			refs:   []provider.Ref{{Key: "a"}, {Key: "a", Version: "AWSCURRENT"}, {Key: "b"}, {Key: "c", Metadata: true}, {Key: "a", Version: "AWSPREVIOUS"}},
 			want:   []string{"a=A", "a=A", "b=B", "c=C", "NotFound"},
 			calls:  map[string]int{"BatchGetSecretValue": 1, "GetSecretValue": 3, "DescribeSecret": 1},
 		},
@@ -178,8 +178,8 @@ func TestGetBatchSpellings(t *testing.T) {
 		t.Errorf("One secret has a name, an ARN, and an ARN without its end.\nGetBatch(...): -want, +got:\n%s", diff)
 	}
 	for i, r := range got {
-		alone, err := c.Get(t.Context(), store.Ref{Key: r.Value.Key})
-		if diff := cmp.Diff(store.Result{Value: alone, Err: err}, got[i], cmpopts.EquateErrors()); diff != "" {
+		alone, err := c.Get(t.Context(), provider.Ref{Key: r.Value.Key})
+		if diff := cmp.Diff(provider.Result{Value: alone, Err: err}, got[i], cmpopts.EquateErrors()); diff != "" {
 			t.Errorf("A batch says the same as a single read.\n-single, +batch:\n%s", diff)
 		}
 	}
@@ -190,13 +190,13 @@ func TestGetBatchSpellings(t *testing.T) {
 
 func TestGetBatchSize(t *testing.T) {
 	srv := awstest.Start(t)
-	var refs []store.Ref
+	var refs []provider.Ref
 	for i := range batchSize {
-		refs = append(refs, store.Ref{Key: fmt.Sprintf("s%d", i)})
+		refs = append(refs, provider.Ref{Key: fmt.Sprintf("s%d", i)})
 		srv.Put(refs[i].Key, []byte{0xff, byte(i)})
 	}
 	for i, r := range client(t, srv).GetBatch(t.Context(), refs) {
-		if diff := cmp.Diff(awstest.Outcome(store.Result{Value: store.Value{Key: refs[i].Key, Data: []byte{0xff, byte(i)}}}), awstest.Outcome(r)); diff != "" {
+		if diff := cmp.Diff(awstest.Outcome(provider.Result{Value: provider.Value{Key: refs[i].Key, Data: []byte{0xff, byte(i)}}}), awstest.Outcome(r)); diff != "" {
 			t.Errorf("Binary secrets come as bytes.\n-want, +got:\n%s", diff)
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
 	"github.com/aws/aws-sdk-go-v2/service/secretsmanager/types"
 
-	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/provider"
 	"github.com/direct-secrets/direct-secrets/provider-aws/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/provider-aws/awsconfig"
 )
@@ -47,9 +47,9 @@ type Object interface {
 }
 
 var (
-	_ store.Batcher = &Client{}
-	_ store.Finder  = &Client{}
-	_ store.Checker = &Client{}
+	_ provider.Batcher = &Client{}
+	_ provider.Finder  = &Client{}
+	_ provider.Checker = &Client{}
 )
 
 // What the loops of common ask for, for these Kinds.
@@ -59,7 +59,7 @@ var (
 // +kubebuilder:rbac:groups=aws.direct-secrets.io,resources=clusterawssecretsmanagers/status,verbs=patch,roleName=cluster
 
 // Connect makes the client of a store, namespaced or not. AWS is not called.
-func Connect[S Object](ctx context.Context, s S, creds store.Credentials) (store.Client, error) {
+func Connect[S Object](ctx context.Context, s S, creds provider.Credentials) (provider.Client, error) {
 	c, err := awsconfig.LoadStore(ctx, s, creds)
 	if err != nil {
 		return nil, err
@@ -75,15 +75,15 @@ func sdk(c *awsconfig.Config) *secretsmanager.Client {
 func (c *Client) Close() error { return c.config.Close() }
 
 // Get reads one version of a secret, and its tags where metadata is asked for.
-func (c *Client) Get(ctx context.Context, ref store.Ref) (store.Value, error) {
+func (c *Client) Get(ctx context.Context, ref provider.Ref) (provider.Value, error) {
 	if err := c.config.CheckKey(ref.Key); err != nil {
-		return store.Value{}, err
+		return provider.Value{}, err
 	}
 	in := &secretsmanager.GetSecretValueInput{SecretId: aws.String(c.config.ID(ref.Key))}
 	in.VersionId, in.VersionStage = version(ref.Version)
 	out, err := awsconfig.Call(ctx, c.config, c.api.GetSecretValue, in)
 	if err != nil {
-		return store.Value{}, c.explain(err, about(ref))
+		return provider.Value{}, c.explain(err, about(ref))
 	}
 	v, err := value(ref, out.SecretString, out.SecretBinary, out.VersionId)
 	if err != nil || !ref.Metadata {
@@ -91,15 +91,15 @@ func (c *Client) Get(ctx context.Context, ref store.Ref) (store.Value, error) {
 	}
 	v.Metadata, err = c.tags(ctx, ref)
 	if err != nil {
-		return store.Value{}, err
+		return provider.Value{}, err
 	}
 	return v, nil
 }
 
-func (c *Client) tags(ctx context.Context, ref store.Ref) (map[string]string, error) {
+func (c *Client) tags(ctx context.Context, ref provider.Ref) (map[string]string, error) {
 	out, err := awsconfig.Call(ctx, c.config, c.api.DescribeSecret, &secretsmanager.DescribeSecretInput{SecretId: aws.String(c.config.ID(ref.Key))})
 	if err != nil {
-		return nil, c.explain(err, "metadata of "+about(store.Ref{Key: ref.Key}))
+		return nil, c.explain(err, "metadata of "+about(provider.Ref{Key: ref.Key}))
 	}
 	return tagMap(out.Tags), nil
 }
@@ -109,13 +109,13 @@ func tagMap(tags []types.Tag) map[string]string {
 }
 
 // value makes a Value of an answer. One without any value proves nothing.
-func value(ref store.Ref, text *string, binary []byte, id *string) (store.Value, error) {
-	v := store.Value{Key: ref.Key, Data: binary, Version: versionName(aws.ToString(id))}
+func value(ref provider.Ref, text *string, binary []byte, id *string) (provider.Value, error) {
+	v := provider.Value{Key: ref.Key, Data: binary, Version: versionName(aws.ToString(id))}
 	if text != nil {
 		v.Data = []byte(*text)
 	}
 	if v.Data == nil || v.Version == "" {
-		return store.Value{}, store.NewError(store.Unavailable, "%s: the answer of AWS lacks the value", about(ref))
+		return provider.Value{}, provider.NewError(provider.Unavailable, "%s: the answer of AWS lacks the value", about(ref))
 	}
 	return v, nil
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/provider"
 	"github.com/direct-secrets/direct-secrets/provider-aws/awsconfig"
 	"github.com/direct-secrets/direct-secrets/provider-aws/awsconfig/awstest"
 	"github.com/direct-secrets/direct-secrets/provider-aws/emulator"
@@ -71,18 +71,18 @@ func TestGet(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		prefix string
-		ref    store.Ref
-		want   store.Value
+		ref    provider.Ref
+		want   provider.Value
 	}{
-		"Current":  {"No version is the current one.", "", store.Ref{Key: "app/db"}, store.Value{Data: []byte("new"), Version: current}},
-		"Previous": {"A stage moves with the secret.", "", store.Ref{Key: "app/db", Version: "AWSPREVIOUS"}, store.Value{Data: []byte("old"), Version: old}},
-		"ID":       {"An id stays.", "", store.Ref{Key: "app/db", Version: old}, store.Value{Data: []byte("old"), Version: old}},
-		"Marked":   {"An id may be marked as one.", "", store.Ref{Key: "app/db", Version: "uuid/" + old}, store.Value{Data: []byte("old"), Version: old}},
-		"Tags":     {"Tags are the metadata, whatever the version.", "", store.Ref{Key: "app/db", Version: old, Metadata: true}, store.Value{Data: []byte("old"), Version: old, Metadata: map[string]string{"team": "shop"}}},
-		"NoTags":   {"No tags are empty metadata.", "", store.Ref{Key: "app/binary", Metadata: true}, store.Value{Data: []byte{0, 0xff}, Version: binary, Metadata: map[string]string{}}},
-		"Prefix":   {"A prefix is put before names.", "app/", store.Ref{Key: "db"}, store.Value{Data: []byte("new"), Version: current}},
-		"ARN":      {"An ARN is complete.", "app/", store.Ref{Key: arn}, store.Value{Data: []byte("new"), Version: current}},
-		"CutARN":   {"An ARN need not have the letters that AWS adds.", "app/", store.Ref{Key: cut}, store.Value{Data: []byte("new"), Version: current}},
+		"Current":  {"No version is the current one.", "", provider.Ref{Key: "app/db"}, provider.Value{Data: []byte("new"), Version: current}},
+		"Previous": {"A stage moves with the secret.", "", provider.Ref{Key: "app/db", Version: "AWSPREVIOUS"}, provider.Value{Data: []byte("old"), Version: old}},
+		"ID":       {"An id stays.", "", provider.Ref{Key: "app/db", Version: old}, provider.Value{Data: []byte("old"), Version: old}},
+		"Marked":   {"An id may be marked as one.", "", provider.Ref{Key: "app/db", Version: "uuid/" + old}, provider.Value{Data: []byte("old"), Version: old}},
+		"Tags":     {"Tags are the metadata, whatever the version.", "", provider.Ref{Key: "app/db", Version: old, Metadata: true}, provider.Value{Data: []byte("old"), Version: old, Metadata: map[string]string{"team": "shop"}}},
+		"NoTags":   {"No tags are empty metadata.", "", provider.Ref{Key: "app/binary", Metadata: true}, provider.Value{Data: []byte{0, 0xff}, Version: binary, Metadata: map[string]string{}}},
+		"Prefix":   {"A prefix is put before names.", "app/", provider.Ref{Key: "db"}, provider.Value{Data: []byte("new"), Version: current}},
+		"ARN":      {"An ARN is complete.", "app/", provider.Ref{Key: arn}, provider.Value{Data: []byte("new"), Version: current}},
+		"CutARN":   {"An ARN need not have the letters that AWS adds.", "app/", provider.Ref{Key: cut}, provider.Value{Data: []byte("new"), Version: current}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -105,11 +105,11 @@ func TestGetCustomVersionID(t *testing.T) {
 	if _, err := sdk(c.config).CreateSecret(t.Context(), &secretsmanager.CreateSecretInput{Name: aws.String("a"), SecretString: aws.String("v"), ClientRequestToken: aws.String(token)}); err != nil {
 		t.Fatal(err)
 	}
-	got, err := c.Get(t.Context(), store.Ref{Key: "a"})
+	got, err := c.Get(t.Context(), provider.Ref{Key: "a"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := c.Get(t.Context(), store.Ref{Key: "a", Version: got.Version})
+	again, err := c.Get(t.Context(), provider.Ref{Key: "a", Version: got.Version})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,19 +122,19 @@ func TestGetCustomVersionID(t *testing.T) {
 var failing = map[string]struct {
 	reason string
 	fault  emulator.Fault
-	want   *store.Error
+	want   *provider.Error
 }{
-	"NotFound":   {"Only this says that a secret is not there.", emulator.Fault{Code: "ResourceNotFoundException", Message: canary}, store.NewError(store.NotFound, `secret "a": does not exist`)},
-	"Marked":     {"A secret in its recovery window is gone.", emulator.Fault{Code: "InvalidRequestException", Message: "You can't perform this operation on the secret because it was marked for deletion."}, store.NewError(store.NotFound, `secret "a": is scheduled for deletion`)},
-	"Scheduled":  {"Some answers say it in other words.", emulator.Fault{Code: "InvalidRequestException", Message: "You can't create this secret because a secret with this name is already scheduled for deletion."}, store.NewError(store.NotFound, `secret "a": is scheduled for deletion`)},
-	"State":      {"Any other state of a secret is not its end.", emulator.Fault{Code: "InvalidRequestException", Message: canary}, store.NewError(store.Invalid, `secret "a": AWS rejects the request in the secret's present state`)},
-	"Parameter":  {"A bad name is for a person to mend.", emulator.Fault{Code: "InvalidParameterException", Message: canary}, store.NewError(store.Invalid, `secret "a": AWS rejects the request as not valid`)},
-	"KMS":        {"KMS is named: the policy of the secret is not at fault.", emulator.DecryptionFailed("a"), store.NewError(store.Denied, `secret "a": `+awsconfig.CannotDecrypt)},
-	"KMSDenied":  {"So it is where the key may not be used.", emulator.Fault{Code: "AccessDeniedException", Message: "Access to KMS is not allowed"}, store.NewError(store.Denied, `secret "a": the KMS key of the secret may not be used; allow kms:Decrypt in a policy and in the key's`)},
-	"Denied":     {"Who may not do what is told.", emulator.Fault{Code: "AccessDeniedException", Message: "User: arn:aws:iam::000000000000:user/test is not authorized to perform: secretsmanager:GetSecretValue on resource: a because no identity-based policy allows the secretsmanager:GetSecretValue action"}, store.NewError(store.Denied, `secret "a": arn:aws:iam::000000000000:user/test may not secretsmanager:GetSecretValue; allow it in a policy`)},
-	"Throttled":  {"Too many calls.", emulator.Throttled(), store.NewError(store.Throttled, `secret "a": AWS asks for fewer calls`)},
-	"Internal":   {"A failure of the service proves nothing.", emulator.Fault{Code: "InternalServiceError", Message: canary}, store.NewError(store.Unavailable, `secret "a": AWS has an internal error`)},
-	"NotInTable": {"Neither does a code that nobody knows.", emulator.Fault{Code: "SecretNotFoundException", Message: canary}, store.NewError(store.Unavailable, `secret "a": AWS answers with the error SecretNotFoundException`)},
+	"NotFound":   {"Only this says that a secret is not there.", emulator.Fault{Code: "ResourceNotFoundException", Message: canary}, provider.NewError(provider.NotFound, `secret "a": does not exist`)},
+	"Marked":     {"A secret in its recovery window is gone.", emulator.Fault{Code: "InvalidRequestException", Message: "You can't perform this operation on the secret because it was marked for deletion."}, provider.NewError(provider.NotFound, `secret "a": is scheduled for deletion`)},
+	"Scheduled":  {"Some answers say it in other words.", emulator.Fault{Code: "InvalidRequestException", Message: "You can't create this secret because a secret with this name is already scheduled for deletion."}, provider.NewError(provider.NotFound, `secret "a": is scheduled for deletion`)},
+	"State":      {"Any other state of a secret is not its end.", emulator.Fault{Code: "InvalidRequestException", Message: canary}, provider.NewError(provider.Invalid, `secret "a": AWS rejects the request in the secret's present state`)},
+	"Parameter":  {"A bad name is for a person to mend.", emulator.Fault{Code: "InvalidParameterException", Message: canary}, provider.NewError(provider.Invalid, `secret "a": AWS rejects the request as not valid`)},
+	"KMS":        {"KMS is named: the policy of the secret is not at fault.", emulator.DecryptionFailed("a"), provider.NewError(provider.Denied, `secret "a": `+awsconfig.CannotDecrypt)},
+	"KMSDenied":  {"So it is where the key may not be used.", emulator.Fault{Code: "AccessDeniedException", Message: "Access to KMS is not allowed"}, provider.NewError(provider.Denied, `secret "a": the KMS key of the secret may not be used; allow kms:Decrypt in a policy and in the key's`)},
+	"Denied":     {"Who may not do what is told.", emulator.Fault{Code: "AccessDeniedException", Message: "User: arn:aws:iam::000000000000:user/test is not authorized to perform: secretsmanager:GetSecretValue on resource: a because no identity-based policy allows the secretsmanager:GetSecretValue action"}, provider.NewError(provider.Denied, `secret "a": arn:aws:iam::000000000000:user/test may not secretsmanager:GetSecretValue; allow it in a policy`)},
+	"Throttled":  {"Too many calls.", emulator.Throttled(), provider.NewError(provider.Throttled, `secret "a": AWS asks for fewer calls`)},
+	"Internal":   {"A failure of the service proves nothing.", emulator.Fault{Code: "InternalServiceError", Message: canary}, provider.NewError(provider.Unavailable, `secret "a": AWS has an internal error`)},
+	"NotInTable": {"Neither does a code that nobody knows.", emulator.Fault{Code: "SecretNotFoundException", Message: canary}, provider.NewError(provider.Unavailable, `secret "a": AWS answers with the error SecretNotFoundException`)},
 }
 
 func TestErrors(t *testing.T) {
@@ -147,7 +147,7 @@ func TestErrors(t *testing.T) {
 
 			tc.fault.SecretID, tc.fault.Operation = "a", "GetSecretValue"
 			removed := srv.Inject(tc.fault)
-			_, err := c.Get(t.Context(), store.Ref{Key: "a"})
+			_, err := c.Get(t.Context(), provider.Ref{Key: "a"})
 			if diff := cmp.Diff(error(tc.want), err); diff != "" {
 				t.Errorf("%s\nGet(...): -want error, +got error:\n%s", tc.reason, diff)
 			}
@@ -155,7 +155,7 @@ func TestErrors(t *testing.T) {
 
 			tc.fault.Operation, tc.fault.Entry = "", true
 			srv.Inject(tc.fault)
-			got := c.GetBatch(t.Context(), []store.Ref{{Key: "a"}, {Key: "b"}})
+			got := c.GetBatch(t.Context(), []provider.Ref{{Key: "a"}, {Key: "b"}})
 			if diff := cmp.Diff(error(tc.want), got[0].Err); diff != "" {
 				t.Errorf("%s\nGetBatch(...): -want error, +got error:\n%s", tc.reason, diff)
 			}
@@ -170,25 +170,25 @@ func TestAnswers(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		fault  emulator.Fault
-		want   *store.Error
+		want   *provider.Error
 		calls  int
 	}{
-		"TooMany":     {"A load balancer throttles without a code.", emulator.Fault{Status: http.StatusTooManyRequests, RetryAfter: 2 * time.Second}, &store.Error{Class: store.Throttled, RetryAfter: 2 * time.Second, Message: `secret "a": AWS asks for fewer calls`}, 1},
-		"Throttled":   {"Throttling is tried again within the call.", emulator.Throttled(), store.NewError(store.Throttled, `secret "a": AWS asks for fewer calls`), 3},
-		"RetryAfter":  {"Unless AWS says how long to wait; the caller holds its other calls back, too.", emulator.Fault{Code: "ThrottlingException", RetryAfter: 2 * time.Second}, &store.Error{Class: store.Throttled, RetryAfter: 2 * time.Second, Message: `secret "a": AWS asks for fewer calls`}, 1},
-		"Internal":    {"A 500 may pass.", emulator.Fault{Status: http.StatusInternalServerError}, store.NewError(store.Unavailable, `secret "a": AWS answers with status 500`), 3},
-		"Unavailable": {"So may a 503.", emulator.Fault{Status: http.StatusServiceUnavailable}, store.NewError(store.Unavailable, `secret "a": AWS answers with status 503`), 3},
-		"NotFound":    {"A proxy's 404 is no missing secret.", emulator.Fault{Status: http.StatusNotFound}, store.NewError(store.Unavailable, `secret "a": AWS answers with status 404`), 1},
-		"Truncated":   {"Half an answer is none.", emulator.Fault{Body: emulator.BodyTruncated}, store.NewError(store.Unavailable, `secret "a": the answer of AWS is cut off or damaged`), 1},
-		"Aborted":     {"Nor is one that breaks off.", emulator.Fault{Body: emulator.BodyAborted}, store.NewError(store.Unavailable, `secret "a": the answer of AWS is cut off or damaged`), 1},
-		"Denied":      {"A refusal is not tried again.", emulator.Fault{Code: "AccessDeniedException"}, store.NewError(store.Denied, `secret "a": access denied`), 1},
+		"TooMany":     {"A load balancer throttles without a code.", emulator.Fault{Status: http.StatusTooManyRequests, RetryAfter: 2 * time.Second}, &provider.Error{Class: provider.Throttled, RetryAfter: 2 * time.Second, Message: `secret "a": AWS asks for fewer calls`}, 1},
+		"Throttled":   {"Throttling is tried again within the call.", emulator.Throttled(), provider.NewError(provider.Throttled, `secret "a": AWS asks for fewer calls`), 3},
+		"RetryAfter":  {"Unless AWS says how long to wait; the caller holds its other calls back, too.", emulator.Fault{Code: "ThrottlingException", RetryAfter: 2 * time.Second}, &provider.Error{Class: provider.Throttled, RetryAfter: 2 * time.Second, Message: `secret "a": AWS asks for fewer calls`}, 1},
+		"Internal":    {"A 500 may pass.", emulator.Fault{Status: http.StatusInternalServerError}, provider.NewError(provider.Unavailable, `secret "a": AWS answers with status 500`), 3},
+		"Unavailable": {"So may a 503.", emulator.Fault{Status: http.StatusServiceUnavailable}, provider.NewError(provider.Unavailable, `secret "a": AWS answers with status 503`), 3},
+		"NotFound":    {"A proxy's 404 is no missing secret.", emulator.Fault{Status: http.StatusNotFound}, provider.NewError(provider.Unavailable, `secret "a": AWS answers with status 404`), 1},
+		"Truncated":   {"Half an answer is none.", emulator.Fault{Body: emulator.BodyTruncated}, provider.NewError(provider.Unavailable, `secret "a": the answer of AWS is cut off or damaged`), 1},
+		"Aborted":     {"Nor is one that breaks off.", emulator.Fault{Body: emulator.BodyAborted}, provider.NewError(provider.Unavailable, `secret "a": the answer of AWS is cut off or damaged`), 1},
+		"Denied":      {"A refusal is not tried again.", emulator.Fault{Code: "AccessDeniedException"}, provider.NewError(provider.Denied, `secret "a": access denied`), 1},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			srv := awstest.Start(t)
 			srv.Put("a", []byte(strings.Repeat(canary, 1000)))
 			srv.Inject(tc.fault)
-			_, err := client(t, srv, awstest.WithRetries(2)).Get(t.Context(), store.Ref{Key: "a"})
+			_, err := client(t, srv, awstest.WithRetries(2)).Get(t.Context(), provider.Ref{Key: "a"})
 			if diff := cmp.Diff(error(tc.want), err); diff != "" {
 				t.Errorf("%s\nGet(...): -want error, +got error:\n%s", tc.reason, diff)
 			}
@@ -196,7 +196,7 @@ func TestAnswers(t *testing.T) {
 				t.Errorf("%s\nGet(...): %d calls, want %d", tc.reason, got, tc.calls)
 			}
 			srv.ClearFaults()
-			if _, err := client(t, srv).Get(t.Context(), store.Ref{Key: "a"}); err != nil {
+			if _, err := client(t, srv).Get(t.Context(), provider.Ref{Key: "a"}); err != nil {
 				t.Errorf("%s\nGet(...) afterwards: %s", tc.reason, err)
 			}
 		})
@@ -210,15 +210,15 @@ func TestNoAnswer(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	remove := srv.Inject(emulator.Fault{Hang: true})
-	_, err := c.Get(ctx, store.Ref{Key: "a"})
-	want := store.NewError(store.Unavailable, `secret "a": AWS did not answer in time`)
+	_, err := c.Get(ctx, provider.Ref{Key: "a"})
+	want := provider.NewError(provider.Unavailable, `secret "a": AWS did not answer in time`)
 	if diff := cmp.Diff(error(want), err); diff != "" {
 		t.Errorf("Silence ends with the caller's deadline.\nGet(...): -want error, +got error:\n%s", diff)
 	}
 	remove()
 
 	srv.Inject(emulator.Fault{Body: emulator.BodyNone})
-	if _, err := c.Get(t.Context(), store.Ref{Key: "a"}); store.ClassOf(err) != store.Unavailable || strings.Contains(err.Error(), canary) {
+	if _, err := c.Get(t.Context(), provider.Ref{Key: "a"}); provider.ClassOf(err) != provider.Unavailable || strings.Contains(err.Error(), canary) {
 		t.Errorf("A connection that breaks proves nothing: %v", err)
 	}
 }
@@ -229,9 +229,9 @@ func TestThrottledUntilDeadline(t *testing.T) {
 	c := client(t, srv, awstest.WithRetries(100), func(s *awstest.Store) { s.RetrySettings.RetryInterval = "1h" })
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
-	_, err := c.Get(ctx, store.Ref{Key: "a"})
-	if got := store.ClassOf(err); got != store.Throttled {
-		t.Errorf("A caller whose time ran out in retries learns why: class %s, want %s: %v", got, store.Throttled, err)
+	_, err := c.Get(ctx, provider.Ref{Key: "a"})
+	if got := provider.ClassOf(err); got != provider.Throttled {
+		t.Errorf("A caller whose time ran out in retries learns why: class %s, want %s: %v", got, provider.Throttled, err)
 	}
 }
 
@@ -242,13 +242,13 @@ func TestBadKeys(t *testing.T) {
 		"An empty key would read the prefix.":      "",
 		"AWS would reject the whole batch for it.": strings.Repeat("k", awsconfig.MaxID),
 	} {
-		want := store.NewError(store.Invalid, "a key of %d characters is none that AWS can have", len(key))
-		_, err := c.Get(t.Context(), store.Ref{Key: key})
+		want := provider.NewError(provider.Invalid, "a key of %d characters is none that AWS can have", len(key))
+		_, err := c.Get(t.Context(), provider.Ref{Key: key})
 		if diff := cmp.Diff(error(want), err); diff != "" {
 			t.Errorf("%s\nGet(...): -want error, +got error:\n%s", reason, diff)
 		}
-		got := c.GetBatch(t.Context(), []store.Ref{{Key: key}})
-		if diff := cmp.Diff([]store.Result{{Err: want}}, got); diff != "" {
+		got := c.GetBatch(t.Context(), []provider.Ref{{Key: key}})
+		if diff := cmp.Diff([]provider.Result{{Err: want}}, got); diff != "" {
 			t.Errorf("%s\nGetBatch(...): -want, +got:\n%s", reason, diff)
 		}
 	}
@@ -258,7 +258,7 @@ func TestBadKeys(t *testing.T) {
 }
 
 func TestCheck(t *testing.T) {
-	awstest.RunCheck(t, func(t testing.TB, srv *emulator.Server, opts ...awstest.Option) store.Checker {
+	awstest.RunCheck(t, func(t testing.TB, srv *emulator.Server, opts ...awstest.Option) provider.Checker {
 		return client(t, srv, opts...)
 	})
 }
@@ -269,7 +269,7 @@ func TestCheckUnreachable(t *testing.T) {
 	if err := srv.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Check(t.Context()); store.ClassOf(err) != store.Unavailable {
+	if err := c.Check(t.Context()); provider.ClassOf(err) != provider.Unavailable {
 		t.Errorf("An address that nobody has is no failed login: %v", err)
 	}
 }
@@ -283,7 +283,7 @@ func TestRoles(t *testing.T) {
 
 	c := client(t, srv, as(role))
 	for range 3 {
-		if _, err := c.Get(t.Context(), store.Ref{Key: "a"}); err != nil {
+		if _, err := c.Get(t.Context(), provider.Ref{Key: "a"}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -291,17 +291,17 @@ func TestRoles(t *testing.T) {
 		t.Errorf("A login is used for many calls: %d logins", n)
 	}
 	srv.ExpireSessions()
-	if _, err := c.Get(t.Context(), store.Ref{Key: "a"}); err != nil || srv.Calls("AssumeRole") != 2 {
+	if _, err := c.Get(t.Context(), provider.Ref{Key: "a"}); err != nil || srv.Calls("AssumeRole") != 2 {
 		t.Errorf("A session that ended early is replaced: %d logins, error %v", srv.Calls("AssumeRole"), err)
 	}
 
 	denied := client(t, srv, as("arn:aws:iam::000000000000:role/other"))
-	if err := denied.Check(t.Context()); store.ClassOf(err) != store.Denied {
+	if err := denied.Check(t.Context()); provider.ClassOf(err) != provider.Denied {
 		t.Errorf("A role that may not be assumed is a failed login: %v", err)
 	}
 	srv.Reset()
-	for _, r := range denied.GetBatch(t.Context(), []store.Ref{{Key: "a"}, {Key: "b"}}) {
-		if store.ClassOf(r.Err) != store.Denied {
+	for _, r := range denied.GetBatch(t.Context(), []provider.Ref{{Key: "a"}, {Key: "b"}}) {
+		if provider.ClassOf(r.Err) != provider.Denied {
 			t.Errorf("A failed login fails every entry: %v", r.Err)
 		}
 	}

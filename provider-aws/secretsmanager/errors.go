@@ -7,7 +7,7 @@ import (
 	"github.com/aws/smithy-go"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 
-	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/provider"
 	"github.com/direct-secrets/direct-secrets/provider-aws/awsconfig"
 )
 
@@ -18,22 +18,22 @@ const invalidRequest = "InvalidRequestException"
 // calls.
 // What AWS does not have here, or has newly, is Unavailable.
 var codes = awsconfig.Codes{
-	"ResourceNotFoundException": {Class: store.NotFound, Text: "does not exist"},
-	invalidRequest:              {Class: store.Invalid, Text: "AWS rejects the request in the secret's present state"},
-	scheduledForDeletion:        {Class: store.NotFound, Text: "is scheduled for deletion"},
-	"DecryptionFailure":         {Class: store.Denied, Text: awsconfig.CannotDecrypt},
+	"ResourceNotFoundException": {Class: provider.NotFound, Text: "does not exist"},
+	invalidRequest:              {Class: provider.Invalid, Text: "AWS rejects the request in the secret's present state"},
+	scheduledForDeletion:        {Class: provider.NotFound, Text: "is scheduled for deletion"},
+	"DecryptionFailure":         {Class: provider.Denied, Text: awsconfig.CannotDecrypt},
 	"DecryptionFailureException": {
-		Class: store.Denied, Text: awsconfig.CannotDecrypt,
+		Class: provider.Denied, Text: awsconfig.CannotDecrypt,
 	},
-	"EncryptionFailure":                {Class: store.Denied, Text: awsconfig.CannotEncrypt},
-	"ResourceExistsException":          {Class: store.Conflict, Text: "exists already"},
-	"LimitExceededException":           {Class: store.Invalid, Text: "a limit of AWS is reached, such as that of the versions that a secret makes within a day; write less often, or raise the quota"},
-	"MalformedPolicyDocumentException": {Class: store.Invalid, Text: awsconfig.BadPolicy},
-	"PublicPolicyException":            {Class: store.Invalid, Text: awsconfig.BadPolicy},
-	"PreconditionNotMetException":      {Class: store.Invalid, Text: "AWS rejects the request in the secret's present state"},
+	"EncryptionFailure":                {Class: provider.Denied, Text: awsconfig.CannotEncrypt},
+	"ResourceExistsException":          {Class: provider.Conflict, Text: "exists already"},
+	"LimitExceededException":           {Class: provider.Invalid, Text: "a limit of AWS is reached, such as that of the versions that a secret makes within a day; write less often, or raise the quota"},
+	"MalformedPolicyDocumentException": {Class: provider.Invalid, Text: awsconfig.BadPolicy},
+	"PublicPolicyException":            {Class: provider.Invalid, Text: awsconfig.BadPolicy},
+	"PreconditionNotMetException":      {Class: provider.Invalid, Text: "AWS rejects the request in the secret's present state"},
 
-	"InternalServiceError":      {Class: store.Unavailable, Text: "AWS has an internal error"},
-	"InvalidNextTokenException": {Class: store.Unavailable, Text: "AWS broke off the list"},
+	"InternalServiceError":      {Class: provider.Unavailable, Text: "AWS has an internal error"},
+	"InvalidNextTokenException": {Class: provider.Unavailable, Text: "AWS broke off the list"},
 }
 
 // scheduledForDeletion is no code of AWS: it is an InvalidRequestException that says so only in its
@@ -59,7 +59,7 @@ func codeOf(api smithy.APIError) string {
 }
 
 // about names what a ref asks for.
-func about(ref store.Ref) string {
+func about(ref provider.Ref) string {
 	if ref.Version != "" {
 		return fmt.Sprintf("secret %q version %q", ref.Key, ref.Version)
 	}

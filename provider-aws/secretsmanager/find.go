@@ -10,7 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
 	"github.com/aws/aws-sdk-go-v2/service/secretsmanager/types"
 
-	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/provider"
 	"github.com/direct-secrets/direct-secrets/provider-aws/awsconfig"
 )
 
@@ -19,18 +19,18 @@ const maxFilters = 10
 
 // Find lists the secrets that match, and then reads them in batches. Secrets that are scheduled for
 // deletion do not exist.
-func (c *Client) Find(ctx context.Context, q store.Query) iter.Seq2[store.Value, error] {
-	return func(yield func(store.Value, error) bool) {
+func (c *Client) Find(ctx context.Context, q provider.Query) iter.Seq2[provider.Value, error] {
+	return func(yield func(provider.Value, error) bool) {
 		found, err := c.list(ctx, q)
 		if err != nil {
-			yield(store.Value{}, err)
+			yield(provider.Value{}, err)
 			return
 		}
 		found.Yield(ctx, c, yield)
 	}
 }
 
-func (c *Client) list(ctx context.Context, q store.Query) (*awsconfig.Listing, error) {
+func (c *Client) list(ctx context.Context, q provider.Query) (*awsconfig.Listing, error) {
 	const what = "listing secrets"
 	in := &secretsmanager.ListSecretsInput{Filters: filters(c.config.Prefix+q.Path, q.Tags), MaxResults: aws.Int32(100)}
 	found := &awsconfig.Listing{}
@@ -57,7 +57,7 @@ func (c *Client) list(ctx context.Context, q store.Query) (*awsconfig.Listing, e
 
 // selected returns the key of a secret, and whether the query selects it. The filters of AWS only
 // keep answers short: they match beginnings, and do not tie a tag's value to its key.
-func (c *Client) selected(s types.SecretListEntry, q store.Query) (key string, ok bool) {
+func (c *Client) selected(s types.SecretListEntry, q provider.Query) (key string, ok bool) {
 	key, ok = strings.CutPrefix(aws.ToString(s.Name), c.config.Prefix)
 	if !ok || s.DeletedDate != nil || key == "" || !strings.HasPrefix(key, q.Path) || q.Name != nil && !q.Name.MatchString(key) {
 		return "", false

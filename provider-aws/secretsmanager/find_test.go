@@ -12,7 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/secretsmanager/types"
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/provider"
 	"github.com/direct-secrets/direct-secrets/provider-aws/awsconfig"
 	"github.com/direct-secrets/direct-secrets/provider-aws/awsconfig/awstest"
 	"github.com/direct-secrets/direct-secrets/provider-aws/emulator"
@@ -30,21 +30,21 @@ func TestFind(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		prefix string
-		query  store.Query
+		query  provider.Query
 		want   []string
 	}{
-		"All":        {"Nothing set selects everything.", "", store.Query{}, []string{"bill/db=v", "shop/db-old=v", "shop/db=v", "shop/web/key=v", "shopping=v"}},
-		"Path":       {"A path is the beginning of names.", "", store.Query{Path: "shop/"}, []string{"shop/db-old=v", "shop/db=v", "shop/web/key=v"}},
-		"Name":       {"A name is a regular expression, anywhere.", "", store.Query{Name: regexp.MustCompile("db$")}, []string{"bill/db=v", "shop/db=v"}},
-		"Tag":        {"Tags are compared whole, and with their case.", "", store.Query{Tags: map[string]string{"team": "shop"}}, []string{"shop/db-old=v", "shop/db=v"}},
-		"TagValue":   {"A value belongs to its key.", "", store.Query{Tags: map[string]string{"stage": "live"}}, []string{"shop/db=v"}},
-		"Tags":       {"All tags must match.", "", store.Query{Tags: map[string]string{"team": "shop", "stage": "livestock"}}, []string{"shop/db-old=v"}},
-		"TagOdd":     {"What AWS cannot filter is still compared.", "", store.Query{Tags: map[string]string{"!odd,key": "é"}}, []string{"bill/db=v"}},
-		"TagNone":    {"A tag that nobody has selects nothing.", "", store.Query{Tags: map[string]string{"!team": "shop"}}, nil},
-		"Prefix":     {"A store with a prefix sees nothing else, and keys are without it.", "shop/", store.Query{}, []string{"db-old=v", "db=v", "web/key=v"}},
-		"PrefixPath": {"A path comes behind the prefix, and a name is matched without it.", "shop/", store.Query{Path: "db", Name: regexp.MustCompile("^db$")}, []string{"db=v"}},
-		"Negation":   {"A path is no negation.", "", store.Query{Path: "!shop"}, nil},
-		"Combined":   {"All that is set must match.", "", store.Query{Path: "shop", Name: regexp.MustCompile("o"), Tags: map[string]string{"team": "shop"}}, []string{"shop/db-old=v", "shop/db=v"}},
+		"All":        {"Nothing set selects everything.", "", provider.Query{}, []string{"bill/db=v", "shop/db-old=v", "shop/db=v", "shop/web/key=v", "shopping=v"}},
+		"Path":       {"A path is the beginning of names.", "", provider.Query{Path: "shop/"}, []string{"shop/db-old=v", "shop/db=v", "shop/web/key=v"}},
+		"Name":       {"A name is a regular expression, anywhere.", "", provider.Query{Name: regexp.MustCompile("db$")}, []string{"bill/db=v", "shop/db=v"}},
+		"Tag":        {"Tags are compared whole, and with their case.", "", provider.Query{Tags: map[string]string{"team": "shop"}}, []string{"shop/db-old=v", "shop/db=v"}},
+		"TagValue":   {"A value belongs to its key.", "", provider.Query{Tags: map[string]string{"stage": "live"}}, []string{"shop/db=v"}},
+		"Tags":       {"All tags must match.", "", provider.Query{Tags: map[string]string{"team": "shop", "stage": "livestock"}}, []string{"shop/db-old=v"}},
+		"TagOdd":     {"What AWS cannot filter is still compared.", "", provider.Query{Tags: map[string]string{"!odd,key": "é"}}, []string{"bill/db=v"}},
+		"TagNone":    {"A tag that nobody has selects nothing.", "", provider.Query{Tags: map[string]string{"!team": "shop"}}, nil},
+		"Prefix":     {"A store with a prefix sees nothing else, and keys are without it.", "shop/", provider.Query{}, []string{"db-old=v", "db=v", "web/key=v"}},
+		"PrefixPath": {"A path comes behind the prefix, and a name is matched without it.", "shop/", provider.Query{Path: "db", Name: regexp.MustCompile("^db$")}, []string{"db=v"}},
+		"Negation":   {"A path is no negation.", "", provider.Query{Path: "!shop"}, nil},
+		"Combined":   {"All that is set must match.", "", provider.Query{Path: "shop", Name: regexp.MustCompile("o"), Tags: map[string]string{"team": "shop"}}, []string{"shop/db-old=v", "shop/db=v"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -68,7 +68,7 @@ func TestFindPages(t *testing.T) {
 		want = append(want, name+"=v")
 	}
 	c := client(t, srv)
-	got, err := awstest.Found(t.Context(), c, store.Query{Path: "p/"})
+	got, err := awstest.Found(t.Context(), c, provider.Query{Path: "p/"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,15 +84,15 @@ func TestFindIncomplete(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		fault  emulator.Fault
-		want   store.Class
+		want   provider.Class
 	}{
-		"ListDenied":    {"A list that may not be had is no empty list.", emulator.Fault{Operation: "ListSecrets", Code: "AccessDeniedException"}, store.Denied},
-		"ListThrottled": {"Nor is one that must wait.", emulator.Fault{Operation: "ListSecrets", Code: "ThrottlingException"}, store.Throttled},
-		"ListTruncated": {"Nor is half of one.", emulator.Fault{Operation: "ListSecrets", Body: emulator.BodyTruncated}, store.Unavailable},
-		"EntryDenied":   {"A value that may not be read is missing in the list.", emulator.Fault{Entry: true, SecretID: "p/30", Code: "AccessDeniedException"}, store.Denied},
-		"EntryKMS":      {"So is one that cannot be decrypted.", emulator.Fault{Entry: true, SecretID: "p/30", Code: "DecryptionFailure"}, store.Denied},
-		"BatchCut":      {"So is one that the answer lacks.", emulator.Fault{Operation: "BatchGetSecretValue", Page: emulator.PageCut, KeepEntries: 3}, store.Unavailable},
-		"Internal":      {"So are all of a batch that fails.", emulator.Fault{Operation: "BatchGetSecretValue", Code: "InternalServiceError"}, store.Unavailable},
+		"ListDenied":    {"A list that may not be had is no empty list.", emulator.Fault{Operation: "ListSecrets", Code: "AccessDeniedException"}, provider.Denied},
+		"ListThrottled": {"Nor is one that must wait.", emulator.Fault{Operation: "ListSecrets", Code: "ThrottlingException"}, provider.Throttled},
+		"ListTruncated": {"Nor is half of one.", emulator.Fault{Operation: "ListSecrets", Body: emulator.BodyTruncated}, provider.Unavailable},
+		"EntryDenied":   {"A value that may not be read is missing in the list.", emulator.Fault{Entry: true, SecretID: "p/30", Code: "AccessDeniedException"}, provider.Denied},
+		"EntryKMS":      {"So is one that cannot be decrypted.", emulator.Fault{Entry: true, SecretID: "p/30", Code: "DecryptionFailure"}, provider.Denied},
+		"BatchCut":      {"So is one that the answer lacks.", emulator.Fault{Operation: "BatchGetSecretValue", Page: emulator.PageCut, KeepEntries: 3}, provider.Unavailable},
+		"Internal":      {"So are all of a batch that fails.", emulator.Fault{Operation: "BatchGetSecretValue", Code: "InternalServiceError"}, provider.Unavailable},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -101,8 +101,8 @@ func TestFindIncomplete(t *testing.T) {
 				srv.Put(fmt.Sprintf("p/%02d", i), []byte("v"))
 			}
 			srv.Inject(tc.fault)
-			after, last := awstest.Unfinished(t.Context(), client(t, srv), store.Query{})
-			if got := store.ClassOf(last); last == nil || got != tc.want || after > 0 {
+			after, last := awstest.Unfinished(t.Context(), client(t, srv), provider.Query{})
+			if got := provider.ClassOf(last); last == nil || got != tc.want || after > 0 {
 				t.Errorf("%s\nFind(...): class %s, want %s, then %d more: %v", tc.reason, got, tc.want, after, last)
 			}
 		})
@@ -120,7 +120,7 @@ func TestFindDeleted(t *testing.T) {
 	}
 	// Gone between the list and the read of its value.
 	srv.Inject(emulator.Fault{Entry: true, SecretID: "p/c", Code: "ResourceNotFoundException"})
-	got, err := awstest.Found(t.Context(), c, store.Query{})
+	got, err := awstest.Found(t.Context(), c, provider.Query{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,8 +134,8 @@ func TestFindTooMany(t *testing.T) {
 	for i := range awsconfig.MaxFound + 1 {
 		srv.Put(fmt.Sprintf("p/%05d", i), []byte("v"))
 	}
-	got, err := awstest.Found(t.Context(), client(t, srv), store.Query{})
-	want := store.NewError(store.Invalid, "find: more than 10000 secrets match; narrow path, name or tags")
+	got, err := awstest.Found(t.Context(), client(t, srv), provider.Query{})
+	want := provider.NewError(provider.Invalid, "find: more than 10000 secrets match; narrow path, name or tags")
 	if diff := cmp.Diff(error(want), err); diff != "" || len(got) > 0 {
 		t.Errorf("Too many is an error before any value is read: %d values\n-want error, +got error:\n%s", len(got), diff)
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
 	"github.com/aws/aws-sdk-go-v2/service/secretsmanager/types"
 
-	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/provider"
 	"github.com/direct-secrets/direct-secrets/provider-aws/awsconfig"
 )
 
@@ -15,7 +15,7 @@ import (
 const defaultKey = "alias/aws/secretsmanager"
 
 // settings reads the metadata of a target, and checks its key.
-func (c *Client) settings(t store.Target) (m awsconfig.Metadata, err error) {
+func (c *Client) settings(t provider.Target) (m awsconfig.Metadata, err error) {
 	if err := c.config.CheckKey(t.Key); err != nil {
 		return m, err
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
 	apiuuid "k8s.io/apimachinery/pkg/util/uuid"
 
-	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/provider"
 	"github.com/direct-secrets/direct-secrets/provider-aws/awsconfig"
 )
 
@@ -27,16 +27,18 @@ const (
 	staged = "direct-secrets/staged"
 )
 
-var _ store.Writer = &Client{}
+var _ provider.Writer = &Client{}
 
 // Features are all that there are: names are taken once, and AWSCURRENT moves only from where it was seen.
-func (c *Client) Features() store.Features { return store.Features{Exclusive: true, Guarded: true} }
+func (c *Client) Features() provider.Features {
+	return provider.Features{Exclusive: true, Guarded: true}
+}
 
 // do makes one call of a Writer.
 func do[In, Out any](ctx context.Context, c *Client, f awsconfig.Operation[In, Out, secretsmanager.Options], in *In, action, key string) (*Out, error) {
 	out, err := awsconfig.Call(ctx, c.config, f, in)
 	if err != nil {
-		return nil, awsconfig.ToAllow(c.explain(err, about(store.Ref{Key: key})), "secretsmanager:"+action)
+		return nil, awsconfig.ToAllow(c.explain(err, about(provider.Ref{Key: key})), "secretsmanager:"+action)
 	}
 	return out, nil
 }
@@ -45,13 +47,13 @@ func do[In, Out any](ctx context.Context, c *Client, f awsconfig.Operation[In, O
 func (c *Client) look(ctx context.Context, key string) (*secretsmanager.DescribeSecretOutput, error) {
 	d, err := do(ctx, c, c.api.DescribeSecret, &secretsmanager.DescribeSecretInput{SecretId: aws.String(c.config.ID(key))}, "DescribeSecret", key)
 	if err == nil && aws.ToString(d.ARN) == "" {
-		err = store.NewError(store.Unavailable, "%s: the answer of AWS lacks it", about(store.Ref{Key: key}))
+		err = provider.NewError(provider.Unavailable, "%s: the answer of AWS lacks it", about(provider.Ref{Key: key}))
 	}
 	return d, err
 }
 
 // lookAgain returns a secret if it is as it was seen, else a Conflict.
-func (c *Client) lookAgain(ctx context.Context, key string, seen store.Observed) (*secretsmanager.DescribeSecretOutput, error) {
+func (c *Client) lookAgain(ctx context.Context, key string, seen provider.Observed) (*secretsmanager.DescribeSecretOutput, error) {
 	d, err := c.look(ctx, key)
 	if err == nil && (d.DeletedDate != nil || !unchanged(d, seen)) {
 		err = changed(key)
@@ -61,12 +63,12 @@ func (c *Client) lookAgain(ctx context.Context, key string, seen store.Observed)
 
 // unchanged compares a secret with what was seen. Its ARN ends in characters that AWS draws for each that is
 // created, so it is the ID.
-func unchanged(d *secretsmanager.DescribeSecretOutput, seen store.Observed) bool {
+func unchanged(d *secretsmanager.DescribeSecretOutput, seen provider.Observed) bool {
 	return versionName(currentOf(d)) == seen.Version && (seen.ID == "" || seen.ID == *d.ARN)
 }
 
 func changed(key string) error {
-	return store.NewError(store.Conflict, "%s: has changed meanwhile", about(store.Ref{Key: key}))
+	return provider.NewError(provider.Conflict, "%s: has changed meanwhile", about(provider.Ref{Key: key}))
 }
 
 // currentOf returns the id of the current version; empty for a secret without a value.
@@ -80,31 +82,31 @@ func currentOf(d *secretsmanager.DescribeSecretOutput) string {
 }
 
 // Observe reads a secret, its settings and its mark. One that is scheduled for deletion does not exist.
-func (c *Client) Observe(ctx context.Context, t store.Target) (store.Observed, error) {
+func (c *Client) Observe(ctx context.Context, t provider.Target) (provider.Observed, error) {
 	m, err := c.settings(t)
 	if err != nil {
-		return store.Observed{}, err
+		return provider.Observed{}, err
 	}
 	d, err := c.look(ctx, t.Key)
 	if err != nil {
-		return store.Observed{}, err
+		return provider.Observed{}, err
 	}
-	ref := store.Ref{Key: t.Key}
+	ref := provider.Ref{Key: t.Key}
 	if d.DeletedDate != nil {
-		return store.Observed{}, c.config.ExplainCode(scheduledForDeletion, "", about(ref), codes)
+		return provider.Observed{}, c.config.ExplainCode(scheduledForDeletion, "", about(ref), codes)
 	}
 	has := settingsOf(d)
-	o := store.Observed{Mark: has.Tags[awsconfig.MarkKey], Drift: m.Drift(has), ID: *d.ARN}
+	o := provider.Observed{Mark: has.Tags[awsconfig.MarkKey], Drift: m.Drift(has), ID: *d.ARN}
 	out, err := do(ctx, c, c.api.GetSecretValue, &secretsmanager.GetSecretValueInput{SecretId: d.ARN}, "GetSecretValue", t.Key)
 	switch {
-	case store.IsNotFound(err) && currentOf(d) == "": // It has no value yet.
+	case provider.IsNotFound(err) && currentOf(d) == "": // It has no value yet.
 		return o, nil
 	case err != nil:
-		return store.Observed{}, err
+		return provider.Observed{}, err
 	}
 	v, err := value(ref, out.SecretString, out.SecretBinary, out.VersionId)
 	if err != nil {
-		return store.Observed{}, err
+		return provider.Observed{}, err
 	}
 	o.Data, o.Version = v.Data, v.Version
 	return o, nil
@@ -114,9 +116,9 @@ func (c *Client) Observe(ctx context.Context, t store.Target) (store.Observed, e
 func checkValue(key string, data []byte) error {
 	switch {
 	case len(data) == 0:
-		return store.NewError(store.Invalid, "%s: the value is empty, and AWS takes no such value", about(store.Ref{Key: key}))
+		return provider.NewError(provider.Invalid, "%s: the value is empty, and AWS takes no such value", about(provider.Ref{Key: key}))
 	case len(data) > maxValue:
-		return store.NewError(store.Invalid, "%s: the value has %d bytes, and AWS takes at most %d", about(store.Ref{Key: key}), len(data), maxValue)
+		return provider.NewError(provider.Invalid, "%s: the value has %d bytes, and AWS takes at most %d", about(provider.Ref{Key: key}), len(data), maxValue)
 	}
 	return nil
 }
@@ -134,24 +136,24 @@ func payload(data []byte) (text *string, binary []byte) {
 func token() *string { return aws.String(string(apiuuid.NewUUID())) }
 
 // written is the version that a call has made.
-func written(key string, arn, id *string) (store.Written, error) {
+func written(key string, arn, id *string) (provider.Written, error) {
 	if aws.ToString(arn) == "" || aws.ToString(id) == "" {
-		return store.Written{}, store.NewError(store.Unavailable, "%s: the answer of AWS lacks the version", about(store.Ref{Key: key}))
+		return provider.Written{}, provider.NewError(provider.Unavailable, "%s: the answer of AWS lacks the version", about(provider.Ref{Key: key}))
 	}
-	return store.Written{Version: versionName(*id), ID: *arn}, nil
+	return provider.Written{Version: versionName(*id), ID: *arn}, nil
 }
 
 // Create makes a secret with its mark by one call.
-func (c *Client) Create(ctx context.Context, t store.Target, data []byte, mark string) (store.Written, error) {
+func (c *Client) Create(ctx context.Context, t provider.Target, data []byte, mark string) (provider.Written, error) {
 	m, err := c.settings(t)
 	if err == nil {
 		err = checkValue(t.Key, data)
 	}
 	switch {
 	case err != nil:
-		return store.Written{}, err
+		return provider.Written{}, err
 	case awsconfig.IsARN(t.Key):
-		return store.Written{}, store.NewError(store.Invalid, "%s: does not exist, and AWS gives a new secret its ARN; push to a name", about(store.Ref{Key: t.Key}))
+		return provider.Written{}, provider.NewError(provider.Invalid, "%s: does not exist, and AWS gives a new secret its ARN; push to a name", about(provider.Ref{Key: t.Key}))
 	}
 	in := &secretsmanager.CreateSecretInput{
 		Name: aws.String(c.config.ID(t.Key)), ClientRequestToken: token(), Tags: tagList(m.Marked(mark)),
@@ -160,84 +162,84 @@ func (c *Client) Create(ctx context.Context, t store.Target, data []byte, mark s
 	in.SecretString, in.SecretBinary = payload(data)
 	out, err := do(ctx, c, c.api.CreateSecret, in, "CreateSecret", t.Key)
 	switch {
-	case store.IsNotFound(err):
+	case provider.IsNotFound(err):
 		return c.restore(ctx, t, data, mark)
 	case err != nil:
-		return store.Written{}, err
+		return provider.Written{}, err
 	}
 	return written(t.Key, out.ARN, out.VersionId)
 }
 
 // restore brings back a secret whose name AWS still holds because it is scheduled for deletion. Only one
 // that the same object made is taken back.
-func (c *Client) restore(ctx context.Context, t store.Target, data []byte, mark string) (store.Written, error) {
-	what := about(store.Ref{Key: t.Key})
+func (c *Client) restore(ctx context.Context, t provider.Target, data []byte, mark string) (provider.Written, error) {
+	what := about(provider.Ref{Key: t.Key})
 	d, err := c.look(ctx, t.Key)
 	switch {
-	case store.IsNotFound(err):
-		return store.Written{}, store.NewError(store.Unavailable, "%s: AWS does not create it, and has none of that name; it may still be deleting one, or not find metadata.kmsKeyID", what)
+	case provider.IsNotFound(err):
+		return provider.Written{}, provider.NewError(provider.Unavailable, "%s: AWS does not create it, and has none of that name; it may still be deleting one, or not find metadata.kmsKeyID", what)
 	case err != nil:
-		return store.Written{}, err
+		return provider.Written{}, err
 	case d.DeletedDate == nil:
-		return store.Written{}, changed(t.Key)
+		return provider.Written{}, changed(t.Key)
 	case mark == "" || tagMap(d.Tags)[awsconfig.MarkKey] != mark:
-		return store.Written{}, store.NewError(store.Invalid, "%s: is scheduled for deletion, and another made it; restore it, delete it for good, or push to another key", what)
+		return provider.Written{}, provider.NewError(provider.Invalid, "%s: is scheduled for deletion, and another made it; restore it, delete it for good, or push to another key", what)
 	}
 	if _, err := do(ctx, c, c.api.RestoreSecret, &secretsmanager.RestoreSecretInput{SecretId: d.ARN}, "RestoreSecret", t.Key); err != nil {
-		return store.Written{}, awsconfig.Moved(err)
+		return provider.Written{}, awsconfig.Moved(err)
 	}
 	seen, err := c.Observe(ctx, t)
 	switch {
 	case err != nil:
-		return store.Written{}, awsconfig.Moved(err)
+		return provider.Written{}, awsconfig.Moved(err)
 	case seen.Mark != mark:
-		return store.Written{}, changed(t.Key)
+		return provider.Written{}, changed(t.Key)
 	}
 	return c.Update(ctx, t, seen, data)
 }
 
 // Update writes the value first, for only that is guarded, and then the settings that drifted.
-func (c *Client) Update(ctx context.Context, t store.Target, seen store.Observed, data []byte) (store.Written, error) {
+func (c *Client) Update(ctx context.Context, t provider.Target, seen provider.Observed, data []byte) (provider.Written, error) {
 	m, err := c.settings(t)
 	if err != nil {
-		return store.Written{}, err
+		return provider.Written{}, err
 	}
-	w := store.Written{Version: seen.Version, ID: seen.ID}
+	w := provider.Written{Version: seen.Version, ID: seen.ID}
 	if data != nil && (seen.Data == nil || !bytes.Equal(data, seen.Data)) {
 		if err := checkValue(t.Key, data); err != nil {
-			return store.Written{}, err
+			return provider.Written{}, err
 		}
 		if w, err = c.put(ctx, t.Key, seen, data); err != nil {
-			return store.Written{}, awsconfig.Moved(err)
+			return provider.Written{}, awsconfig.Moved(err)
 		}
 	}
 	if err := c.settle(ctx, t, seen, m.Drifted(seen.Drift)); err != nil {
-		return store.Written{}, awsconfig.Moved(err)
+		return provider.Written{}, awsconfig.Moved(err)
 	}
 	return w, nil
 }
 
 // put writes a value in two steps: beside the current version, and then in its place, which AWS does only
 // if that is still the one that was seen.
-func (c *Client) put(ctx context.Context, key string, seen store.Observed, data []byte) (store.Written, error) {
+func (c *Client) put(ctx context.Context, key string, seen provider.Observed, data []byte) (provider.Written, error) {
 	leave, err := awsconfig.Turn(ctx, c.config.ID(key))
 	if err != nil {
-		return store.Written{}, err
+		return provider.Written{}, err
 	}
 	defer leave()
 	d, err := c.lookAgain(ctx, key, seen)
 	if err != nil {
-		return store.Written{}, err
+		return provider.Written{}, err
 	}
 	in := &secretsmanager.PutSecretValueInput{SecretId: d.ARN, ClientRequestToken: token(), VersionStages: []string{staged}}
 	in.SecretString, in.SecretBinary = payload(data)
 	out, err := do(ctx, c, c.api.PutSecretValue, in, "PutSecretValue", key)
 	if err != nil {
-		return store.Written{}, err
+		return provider.Written{}, err
 	}
 	w, err := written(key, d.ARN, out.VersionId)
 	if err != nil {
-		return store.Written{}, err
+		return provider.Written{}, err
 	}
 	// The first version of a secret is current at once.
 	if !slices.Contains(out.VersionStages, current) {
@@ -257,7 +259,7 @@ func (c *Client) promote(ctx context.Context, key string, was *secretsmanager.De
 	_, err := do(ctx, c, c.api.UpdateSecretVersionStage, &secretsmanager.UpdateSecretVersionStageInput{
 		SecretId: was.ARN, VersionStage: aws.String(current), MoveToVersionId: id, RemoveFromVersionId: given(from),
 	}, "UpdateSecretVersionStage", key)
-	if store.ClassOf(err) != store.Invalid || err == nil {
+	if provider.ClassOf(err) != provider.Invalid || err == nil {
 		return err
 	}
 	// AWS refuses also an attempt that it carried out before without an answer: what is current tells.
@@ -273,7 +275,7 @@ func (c *Client) promote(ctx context.Context, key string, was *secretsmanager.De
 }
 
 // settle brings settings in line. It makes no version.
-func (c *Client) settle(ctx context.Context, t store.Target, seen store.Observed, m awsconfig.Metadata) error {
+func (c *Client) settle(ctx context.Context, t provider.Target, seen provider.Observed, m awsconfig.Metadata) error {
 	id := aws.String(cmp.Or(seen.ID, c.config.ID(t.Key)))
 	if m.Description != "" || m.KMSKeyID != "" {
 		in := &secretsmanager.UpdateSecretInput{SecretId: id, Description: given(m.Description), KmsKeyId: given(m.KMSKeyID)}
@@ -290,7 +292,7 @@ func (c *Client) settle(ctx context.Context, t store.Target, seen store.Observed
 
 // Delete removes a secret, which AWS does without a condition: so it is looked at right before. A recovery
 // window goes by the store.
-func (c *Client) Delete(ctx context.Context, t store.Target, seen store.Observed) error {
+func (c *Client) Delete(ctx context.Context, t provider.Target, seen provider.Observed) error {
 	if err := c.config.CheckKey(t.Key); err != nil {
 		return err
 	}
@@ -301,7 +303,7 @@ func (c *Client) Delete(ctx context.Context, t store.Target, seen store.Observed
 	defer leave()
 	d, err := c.look(ctx, t.Key)
 	switch {
-	case store.IsNotFound(err), err == nil && d.DeletedDate != nil:
+	case provider.IsNotFound(err), err == nil && d.DeletedDate != nil:
 		return nil
 	case err != nil:
 		return err
@@ -314,7 +316,7 @@ func (c *Client) Delete(ctx context.Context, t store.Target, seen store.Observed
 	} else if c.deletion != nil && c.deletion.RecoveryWindowInDays > 0 {
 		in.RecoveryWindowInDays = aws.Int64(c.deletion.RecoveryWindowInDays)
 	}
-	if _, err := do(ctx, c, c.api.DeleteSecret, in, "DeleteSecret", t.Key); err != nil && !store.IsNotFound(err) {
+	if _, err := do(ctx, c, c.api.DeleteSecret, in, "DeleteSecret", t.Key); err != nil && !provider.IsNotFound(err) {
 		return err
 	}
 	return nil

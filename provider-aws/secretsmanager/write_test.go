@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/provider"
 	"github.com/direct-secrets/direct-secrets/provider-aws/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/provider-aws/awsconfig"
 	"github.com/direct-secrets/direct-secrets/provider-aws/awsconfig/awstest"
@@ -24,10 +24,10 @@ const (
 	theirs = "7d4d5f5c-2f57-4ad4-8a4e-15b3a9a1c2d3"
 )
 
-var target = store.Target{Key: "a"}
+var target = provider.Target{Key: "a"}
 
 // observed is what a client sees of secret "a", which must exist.
-func observed(t *testing.T, c *Client) store.Observed {
+func observed(t *testing.T, c *Client) provider.Observed {
 	t.Helper()
 	o, err := c.Observe(t.Context(), target)
 	if err != nil {
@@ -50,7 +50,7 @@ func labels(t *testing.T, c *Client) map[string]string {
 	t.Helper()
 	all := map[string]string{}
 	for id, stages := range described(t, c).VersionIdsToStages {
-		v, err := c.Get(t.Context(), store.Ref{Key: "a", Version: versionName(id)})
+		v, err := c.Get(t.Context(), provider.Ref{Key: "a", Version: versionName(id)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -64,7 +64,7 @@ func TestWriteRefused(t *testing.T) {
 	srv := awstest.Start(t)
 	c := client(t, srv)
 	create := func(key string, data []byte, metadata string) error {
-		_, err := c.Create(t.Context(), store.Target{Key: key, Metadata: []byte(metadata)}, data, ours)
+		_, err := c.Create(t.Context(), provider.Target{Key: key, Metadata: []byte(metadata)}, data, ours)
 		return err
 	}
 	many := `{"tags":{"0":""`
@@ -93,7 +93,7 @@ func TestWriteRefused(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			err := create(tc.key, tc.data, tc.metadata)
-			if diff := cmp.Diff(error(store.NewError(store.Invalid, "%s", tc.want)), err); diff != "" {
+			if diff := cmp.Diff(error(provider.NewError(provider.Invalid, "%s", tc.want)), err); diff != "" {
 				t.Errorf("%s\nCreate(...): -want error, +got error:\n%s", tc.reason, diff)
 			}
 		})
@@ -131,8 +131,8 @@ func TestCreateScheduled(t *testing.T) {
 		labels map[string]string
 	}{
 		"Ours":   {"What this object made and deleted is taken back.", ours, nil, map[string]string{"new": "AWSCURRENT", "old": "AWSPREVIOUS"}},
-		"Theirs": {"What another made is for a person to decide.", theirs, store.NewError(store.Invalid, `secret "a": is scheduled for deletion, and another made it; restore it, delete it for good, or push to another key`), nil},
-		"Nobody": {"So is what no object made.", "", store.NewError(store.Invalid, `secret "a": is scheduled for deletion, and another made it; restore it, delete it for good, or push to another key`), nil},
+		"Theirs": {"What another made is for a person to decide.", theirs, provider.NewError(provider.Invalid, `secret "a": is scheduled for deletion, and another made it; restore it, delete it for good, or push to another key`), nil},
+		"Nobody": {"So is what no object made.", "", provider.NewError(provider.Invalid, `secret "a": is scheduled for deletion, and another made it; restore it, delete it for good, or push to another key`), nil},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -159,7 +159,7 @@ func TestCreateScheduled(t *testing.T) {
 			if diff := cmp.Diff(tc.labels, labels(t, c)); diff != "" {
 				t.Errorf("%s\nlabels: -want, +got:\n%s", tc.reason, diff)
 			}
-			want := store.Observed{Data: []byte("new"), Version: w.Version, ID: w.ID, Mark: ours}
+			want := provider.Observed{Data: []byte("new"), Version: w.Version, ID: w.ID, Mark: ours}
 			if diff := cmp.Diff(want, observed(t, c)); diff != "" {
 				t.Errorf("%s\nObserve(...): -want, +got:\n%s", tc.reason, diff)
 			}
@@ -187,13 +187,13 @@ func TestUpdateLabels(t *testing.T) {
 	cases := map[string]struct {
 		reason  string
 		between func(*emulator.Server)
-		class   store.Class
+		class   provider.Class
 		want    map[string]string
 	}{
 		"Alone":   {"The label of AWS for the version before follows, and ours goes.", func(*emulator.Server) {}, "", map[string]string{"b": "AWSCURRENT", "a": "AWSPREVIOUS"}},
-		"Moved":   {"What somebody else writes meanwhile stays current.", func(s *emulator.Server) { s.Put("a", []byte("theirs")) }, store.Conflict, map[string]string{"theirs": "AWSCURRENT", "a": "AWSPREVIOUS"}},
-		"Deleted": {"A secret that is deleted meanwhile is not brought back.", func(s *emulator.Server) { s.Delete("a") }, store.Conflict, nil},
-		"Another": {"Nor is another of the same name written.", func(s *emulator.Server) { s.Delete("a"); s.Put("a", []byte("theirs")) }, store.Conflict, map[string]string{"theirs": "AWSCURRENT"}},
+		"Moved":   {"What somebody else writes meanwhile stays current.", func(s *emulator.Server) { s.Put("a", []byte("theirs")) }, provider.Conflict, map[string]string{"theirs": "AWSCURRENT", "a": "AWSPREVIOUS"}},
+		"Deleted": {"A secret that is deleted meanwhile is not brought back.", func(s *emulator.Server) { s.Delete("a") }, provider.Conflict, nil},
+		"Another": {"Nor is another of the same name written.", func(s *emulator.Server) { s.Delete("a"); s.Put("a", []byte("theirs")) }, provider.Conflict, map[string]string{"theirs": "AWSCURRENT"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -205,11 +205,11 @@ func TestUpdateLabels(t *testing.T) {
 			seen := observed(t, c)
 			between(c, func() { tc.between(srv) })
 			_, err := c.Update(t.Context(), target, seen, []byte("b"))
-			if err != nil && store.ClassOf(err) != tc.class || err == nil && tc.class != "" {
-				t.Errorf("%s\nUpdate(...): class %q, want %q: %v", tc.reason, store.ClassOf(err), tc.class, err)
+			if err != nil && provider.ClassOf(err) != tc.class || err == nil && tc.class != "" {
+				t.Errorf("%s\nUpdate(...): class %q, want %q: %v", tc.reason, provider.ClassOf(err), tc.class, err)
 			}
 			if tc.want == nil {
-				if _, err := c.Observe(t.Context(), target); !store.IsNotFound(err) {
+				if _, err := c.Observe(t.Context(), target); !provider.IsNotFound(err) {
 					t.Errorf("%s\nObserve(...): %v", tc.reason, err)
 				}
 				return
@@ -230,7 +230,7 @@ func TestConflictsMakeNoVersions(t *testing.T) {
 	seen := observed(t, c)
 	srv.Put("a", []byte("two"))
 	for range 3 {
-		if _, err := c.Update(t.Context(), target, seen, []byte("ours")); store.ClassOf(err) != store.Conflict {
+		if _, err := c.Update(t.Context(), target, seen, []byte("ours")); provider.ClassOf(err) != provider.Conflict {
 			t.Errorf("Update(...): %v, want a conflict", err)
 		}
 	}
@@ -273,11 +273,11 @@ func TestWithoutValue(t *testing.T) {
 		t.Fatal(err)
 	}
 	seen := observed(t, c)
-	if diff := cmp.Diff(store.Observed{ID: *out.ARN, Mark: ours}, seen); diff != "" {
+	if diff := cmp.Diff(provider.Observed{ID: *out.ARN, Mark: ours}, seen); diff != "" {
 		t.Errorf("A secret without a value has its mark nonetheless.\nObserve(...): -want, +got:\n%s", diff)
 	}
 	between(c, func() { srv.Put("a", []byte("theirs")) })
-	if _, err := c.Update(t.Context(), target, seen, []byte("ours")); store.ClassOf(err) != store.Conflict {
+	if _, err := c.Update(t.Context(), target, seen, []byte("ours")); provider.ClassOf(err) != provider.Conflict {
 		t.Errorf("Whoever writes the first value has it: %v", err)
 	}
 	if diff := cmp.Diff(map[string]string{"theirs": "AWSCURRENT"}, labels(t, c)); diff != "" {
@@ -316,11 +316,11 @@ func TestSettings(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			srv := awstest.Start(t)
 			c := client(t, srv)
-			before := store.Target{Key: "a", Metadata: []byte(`{"description":"d","kmsKeyID":"alias/k","tags":{"team":"shop","stage":"live"}}`)}
+			before := provider.Target{Key: "a", Metadata: []byte(`{"description":"d","kmsKeyID":"alias/k","tags":{"team":"shop","stage":"live"}}`)}
 			if _, err := c.Create(t.Context(), before, []byte("v"), ours); err != nil {
 				t.Fatal(err)
 			}
-			target := store.Target{Key: "a", Metadata: []byte(tc.metadata)}
+			target := provider.Target{Key: "a", Metadata: []byte(tc.metadata)}
 			o, err := c.Observe(t.Context(), target)
 			if err != nil {
 				t.Fatal(err)
@@ -423,20 +423,20 @@ func TestWriteErrors(t *testing.T) {
 		reason    string
 		operation string
 		fault     emulator.Fault
-		want      *store.Error
+		want      *provider.Error
 	}{
-		"Create":    {"The permission that is missing is named.", "CreateSecret", emulator.Fault{Code: "AccessDeniedException"}, store.NewError(store.Denied, `secret "new": access denied; allow secretsmanager:CreateSecret in a policy`)},
-		"Tags":      {"By AWS, where it says so.", "CreateSecret", emulator.Fault{Code: "AccessDeniedException", Message: "User: arn:aws:iam::000000000000:user/test is not authorized to perform: secretsmanager:TagResource on resource: new"}, store.NewError(store.Denied, `secret "new": arn:aws:iam::000000000000:user/test may not secretsmanager:TagResource; allow it in a policy`)},
-		"KMS":       {"KMS is named, too.", "PutSecretValue", emulator.Fault{Code: "AccessDeniedException", Message: "Access to KMS is not allowed"}, store.NewError(store.Denied, `secret "a": the KMS key of the secret may not be used; allow kms:Decrypt, kms:Encrypt and kms:GenerateDataKey in a policy and in the key's`)},
-		"Encrypt":   {"So it is where the key is disabled.", "PutSecretValue", emulator.Fault{Code: "EncryptionFailure", Message: canary}, store.NewError(store.Denied, `secret "a": %s`, awsconfig.CannotEncrypt)},
-		"Limit":     {"A quota is for a person to see to.", "PutSecretValue", emulator.Fault{Code: "LimitExceededException", Message: canary}, store.NewError(store.Invalid, `secret "a": %s`, codes["LimitExceededException"].Text)},
-		"Stage":     {"Every action has a name.", "UpdateSecretVersionStage", emulator.Fault{Code: "AccessDeniedException"}, store.NewError(store.Denied, `secret "a": access denied; allow secretsmanager:UpdateSecretVersionStage in a policy`)},
-		"Parameter": {"What AWS refuses is no conflict where nobody wrote.", "UpdateSecretVersionStage", emulator.Fault{Code: "InvalidParameterException", Message: canary}, store.NewError(store.Invalid, `secret "a": AWS rejects the request as not valid`)},
-		"Throttled": {"Too many calls.", "PutSecretValue", emulator.Throttled(), store.NewError(store.Throttled, `secret "a": AWS asks for fewer calls`)},
-		"Policy":    {"A policy of the secret.", "PutSecretValue", emulator.Fault{Code: "MalformedPolicyDocumentException"}, store.NewError(store.Invalid, `secret "a": %s`, awsconfig.BadPolicy)},
-		"Unknown":   {"What nobody knows proves nothing.", "CreateSecret", emulator.Fault{Code: "NewException", Message: canary}, store.NewError(store.Unavailable, `secret "new": AWS answers with the error NewException`)},
-		"Missing":   {"A name that AWS neither has nor gives is not missing.", "CreateSecret", emulator.Fault{Code: "ResourceNotFoundException"}, store.NewError(store.Unavailable, `secret "new": AWS does not create it, and has none of that name; it may still be deleting one, or not find metadata.kmsKeyID`)},
-		"Replicas":  {"The state of a secret is for a person to see to.", "DeleteSecret", emulator.Fault{Code: "InvalidRequestException", Message: canary}, store.NewError(store.Invalid, `secret "a": AWS rejects the request in the secret's present state`)},
+		"Create":    {"The permission that is missing is named.", "CreateSecret", emulator.Fault{Code: "AccessDeniedException"}, provider.NewError(provider.Denied, `secret "new": access denied; allow secretsmanager:CreateSecret in a policy`)},
+		"Tags":      {"By AWS, where it says so.", "CreateSecret", emulator.Fault{Code: "AccessDeniedException", Message: "User: arn:aws:iam::000000000000:user/test is not authorized to perform: secretsmanager:TagResource on resource: new"}, provider.NewError(provider.Denied, `secret "new": arn:aws:iam::000000000000:user/test may not secretsmanager:TagResource; allow it in a policy`)},
+		"KMS":       {"KMS is named, too.", "PutSecretValue", emulator.Fault{Code: "AccessDeniedException", Message: "Access to KMS is not allowed"}, provider.NewError(provider.Denied, `secret "a": the KMS key of the secret may not be used; allow kms:Decrypt, kms:Encrypt and kms:GenerateDataKey in a policy and in the key's`)},
+		"Encrypt":   {"So it is where the key is disabled.", "PutSecretValue", emulator.Fault{Code: "EncryptionFailure", Message: canary}, provider.NewError(provider.Denied, `secret "a": %s`, awsconfig.CannotEncrypt)},
+		"Limit":     {"A quota is for a person to see to.", "PutSecretValue", emulator.Fault{Code: "LimitExceededException", Message: canary}, provider.NewError(provider.Invalid, `secret "a": %s`, codes["LimitExceededException"].Text)},
+		"Stage":     {"Every action has a name.", "UpdateSecretVersionStage", emulator.Fault{Code: "AccessDeniedException"}, provider.NewError(provider.Denied, `secret "a": access denied; allow secretsmanager:UpdateSecretVersionStage in a policy`)},
+		"Parameter": {"What AWS refuses is no conflict where nobody wrote.", "UpdateSecretVersionStage", emulator.Fault{Code: "InvalidParameterException", Message: canary}, provider.NewError(provider.Invalid, `secret "a": AWS rejects the request as not valid`)},
+		"Throttled": {"Too many calls.", "PutSecretValue", emulator.Throttled(), provider.NewError(provider.Throttled, `secret "a": AWS asks for fewer calls`)},
+		"Policy":    {"A policy of the secret.", "PutSecretValue", emulator.Fault{Code: "MalformedPolicyDocumentException"}, provider.NewError(provider.Invalid, `secret "a": %s`, awsconfig.BadPolicy)},
+		"Unknown":   {"What nobody knows proves nothing.", "CreateSecret", emulator.Fault{Code: "NewException", Message: canary}, provider.NewError(provider.Unavailable, `secret "new": AWS answers with the error NewException`)},
+		"Missing":   {"A name that AWS neither has nor gives is not missing.", "CreateSecret", emulator.Fault{Code: "ResourceNotFoundException"}, provider.NewError(provider.Unavailable, `secret "new": AWS does not create it, and has none of that name; it may still be deleting one, or not find metadata.kmsKeyID`)},
+		"Replicas":  {"The state of a secret is for a person to see to.", "DeleteSecret", emulator.Fault{Code: "InvalidRequestException", Message: canary}, provider.NewError(provider.Invalid, `secret "a": AWS rejects the request in the secret's present state`)},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -449,7 +449,7 @@ func TestWriteErrors(t *testing.T) {
 			var err error
 			switch tc.operation {
 			case "CreateSecret":
-				_, err = c.Create(t.Context(), store.Target{Key: "new"}, []byte(canary), ours)
+				_, err = c.Create(t.Context(), provider.Target{Key: "new"}, []byte(canary), ours)
 			case "DeleteSecret":
 				err = c.Delete(t.Context(), target, seen)
 			default:

@@ -4,7 +4,7 @@ import (
 	"regexp"
 
 	common "github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
-	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/provider"
 	"github.com/direct-secrets/direct-secrets/provider-aws/apis/v1alpha1"
 )
 
@@ -23,7 +23,7 @@ var sixDigits = regexp.MustCompile(`^[0-9]{6}$`)
 func check(spec *v1alpha1.AWSSpec, g *common.GeneratorSpec, asks v1alpha1.STSRequestParameters) error {
 	temporary := spec.Auth != nil && spec.Auth.SecretRef != nil && spec.Auth.SecretRef.SessionTokenSecretRef != nil
 	if temporary && spec.Role == "" {
-		return store.NewError(store.Invalid, "spec.auth.secretRef.sessionTokenSecretRef: AWS gives session tokens to no temporary access key; set spec.role, or name the access key of a user")
+		return provider.NewError(provider.Invalid, "spec.auth.secretRef.sessionTokenSecretRef: AWS gives session tokens to no temporary access key; set spec.role, or name the access key of a user")
 	}
 	if err := checkDuration(spec, asks.SessionDuration); err != nil {
 		return err
@@ -59,11 +59,11 @@ func checkMFA(spec *v1alpha1.AWSSpec, g *common.GeneratorSpec, asks v1alpha1.STS
 	case len(spec.AdditionalRoles) > 0 || byToken:
 		return badField("serialNumber", "is the MFA device of a user, and goes neither with spec.additionalRoles nor with spec.auth.serviceAccountRef; remove it")
 	case g.RotationInterval != "":
-		return store.NewError(store.Invalid, "spec.rotationInterval: spec.requestParameters.tokenCode works once, so that a rotation would fail; remove rotationInterval")
+		return provider.NewError(provider.Invalid, "spec.rotationInterval: spec.requestParameters.tokenCode works once, so that a rotation would fail; remove rotationInterval")
 	}
 	return nil
 }
 
 func badField(name, text string) error {
-	return store.NewError(store.Invalid, "spec.requestParameters.%s: %s", name, text)
+	return provider.NewError(provider.Invalid, "spec.requestParameters.%s: %s", name, text)
 }

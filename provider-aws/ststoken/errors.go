@@ -6,7 +6,7 @@ import (
 	"github.com/aws/smithy-go"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 
-	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/provider"
 	"github.com/direct-secrets/direct-secrets/provider-aws/awsconfig"
 )
 
@@ -18,7 +18,7 @@ const (
 
 // codes are what errors mean here and not elsewhere. Those of STS are common to all services.
 var codes = awsconfig.Codes{
-	"ValidationError": {Class: store.Invalid, Text: "AWS rejects spec.requestParameters.sessionDuration, or another field of the request; a session of a role lasts at most as long as the role allows, and an hour if the caller is a role itself"},
+	"ValidationError": {Class: provider.Invalid, Text: "AWS rejects spec.requestParameters.sessionDuration, or another field of the request; a session of a role lasts at most as long as the role allows, and an hour if the caller is a role itself"},
 }
 
 // isBadCode reports whether an error says that the MFA device or its code was refused.
@@ -33,9 +33,9 @@ func says(err error, words string) bool {
 func (g *Generator) explain(err error) error {
 	switch {
 	case isBadCode(err):
-		return store.NewError(store.Denied, badCode)
+		return provider.NewError(provider.Denied, badCode)
 	case says(err, "Cannot call GetSessionToken with session credentials"):
-		return store.NewError(store.Denied, needsRole)
+		return provider.NewError(provider.Denied, needsRole)
 	}
 	return g.config.Explain(err, "", codes)
 }

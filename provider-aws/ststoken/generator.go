@@ -12,7 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 
 	common "github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
-	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/provider"
 	"github.com/direct-secrets/direct-secrets/provider-aws/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/provider-aws/awsconfig"
 )
@@ -43,8 +43,8 @@ type Object interface {
 }
 
 var (
-	_ store.Generator = &Generator{}
-	_ store.Checker   = &Generator{}
+	_ provider.Generator = &Generator{}
+	_ provider.Checker   = &Generator{}
 )
 
 // What the loops of common ask for, for these Kinds: a generator is read live before it makes other values.
@@ -54,7 +54,7 @@ var (
 // +kubebuilder:rbac:groups=aws.direct-secrets.io,resources=clusterstssessiontokens/status,verbs=patch,roleName=cluster
 
 // Connect returns the Generator of an object, namespaced or not. AWS is not called.
-func Connect[S Object](ctx context.Context, s S, creds store.Credentials) (store.Generator, error) {
+func Connect[S Object](ctx context.Context, s S, creds provider.Credentials) (provider.Generator, error) {
 	var asks v1alpha1.STSRequestParameters
 	if p := s.RequestParameters(); p != nil {
 		asks = *p
@@ -86,30 +86,30 @@ func (g *Generator) Check(ctx context.Context) error {
 	case err != nil:
 		return g.explain(err)
 	case aws.ToString(out.Arn) == "":
-		return store.NewError(store.Unavailable, "the answer of AWS lacks the identity; check spec.endpoint")
+		return provider.NewError(provider.Unavailable, "the answer of AWS lacks the identity; check spec.endpoint")
 	case !g.role && strings.Contains(*out.Arn, ":assumed-role/"):
-		return store.NewError(store.Invalid, needsRole)
+		return provider.NewError(provider.Invalid, needsRole)
 	}
 	return nil
 }
 
 // Generate makes an access key.
-func (g *Generator) Generate(ctx context.Context) (store.Generated, error) {
+func (g *Generator) Generate(ctx context.Context) (provider.Generated, error) {
 	code := g.asks.TokenCode != ""
 	if code && g.spent.Load() {
-		return store.Generated{}, store.NewError(store.Denied, spentCode)
+		return provider.Generated{}, provider.NewError(provider.Denied, spentCode)
 	}
 	key, err := g.key(ctx)
 	if code && (err == nil || isBadCode(err)) {
 		g.spent.Store(true)
 	}
 	if err != nil {
-		return store.Generated{}, g.explain(err)
+		return provider.Generated{}, g.explain(err)
 	}
 	if !key.HasKeys() || key.SessionToken == "" || key.Expires.IsZero() {
-		return store.Generated{}, store.NewError(store.Unavailable, "the answer of AWS lacks the access key; check spec.endpoint")
+		return provider.Generated{}, provider.NewError(provider.Unavailable, "the answer of AWS lacks the access key; check spec.endpoint")
 	}
-	return store.Generated{Expires: key.Expires, Values: map[string][]byte{
+	return provider.Generated{Expires: key.Expires, Values: map[string][]byte{
 		"access_key_id":     []byte(key.AccessKeyID),
 		"secret_access_key": []byte(key.SecretAccessKey),
 		"session_token":     []byte(key.SessionToken),

@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	common "github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
-	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/provider"
 	"github.com/direct-secrets/direct-secrets/provider-aws/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/provider-aws/awsconfig/awstest"
 	"github.com/direct-secrets/direct-secrets/provider-aws/emulator"
@@ -61,7 +61,7 @@ func client(t *testing.T, g *v1alpha1.STSSessionToken, endpoint string, opts ...
 }
 
 // whoami asks STS whose an access key is.
-func whoami(t *testing.T, srv *emulator.Server, g store.Generated) string {
+func whoami(t *testing.T, srv *emulator.Server, g provider.Generated) string {
 	t.Helper()
 	value := func(key string) string { return string(g.Values[key]) }
 	out, err := sts.NewFromConfig(aws.Config{
@@ -114,7 +114,7 @@ func TestGenerate(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			srv := start(t)
 			c := client(t, asking(tc.asks), srv.URL(), tc.opt(srv))
-			var all []store.Generated
+			var all []provider.Generated
 			for range 2 {
 				got, err := c.Generate(t.Context())
 				if err != nil {
@@ -127,7 +127,7 @@ func TestGenerate(t *testing.T) {
 			}
 			last := srv.Sessions()[len(srv.Sessions())-1]
 			got := all[1]
-			want := store.Generated{Expires: last.Expires.UTC().Truncate(time.Second), Values: map[string][]byte{
+			want := provider.Generated{Expires: last.Expires.UTC().Truncate(time.Second), Values: map[string][]byte{
 				"access_key_id": []byte(last.AccessKeyID), "secret_access_key": got.Values["secret_access_key"], "session_token": got.Values["session_token"],
 				"expiration": []byte(strconv.FormatInt(last.Expires.Unix(), 10)),
 			}}
@@ -153,8 +153,8 @@ func TestGenerate(t *testing.T) {
 
 // TestTokenCode shows an MFA device, whose codes work once.
 func TestTokenCode(t *testing.T) {
-	refused := store.NewError(store.Denied, badCode)
-	spent := store.NewError(store.Denied, spentCode)
+	refused := provider.NewError(provider.Denied, badCode)
+	spent := provider.NewError(provider.Denied, spentCode)
 	mfa := v1alpha1.STSRequestParameters{SerialNumber: device, TokenCode: "123456"}
 	cases := map[string]struct {
 		reason string
@@ -197,7 +197,7 @@ func TestTokenCode(t *testing.T) {
 		srv := start(t)
 		srv.Inject(emulator.Fault{Operation: "GetSessionToken", Code: "Throttling", Times: 2})
 		c := client(t, asking(mfa), srv.URL())
-		if _, err := c.Generate(t.Context()); store.ClassOf(err) != store.Throttled {
+		if _, err := c.Generate(t.Context()); provider.ClassOf(err) != provider.Throttled {
 			t.Fatalf("Generate(...): got %v, want it throttled", err)
 		}
 		if _, err := c.Generate(t.Context()); err != nil {
@@ -212,16 +212,16 @@ func TestGenerateFails(t *testing.T) {
 		asks   v1alpha1.STSRequestParameters
 		opts   []awstest.Option
 		fault  *emulator.Fault
-		want   *store.Error
+		want   *provider.Error
 		calls  int // 1 if 0
 	}{
-		"Key":       {reason: "An unknown key is the field's fault.", opts: []awstest.Option{awstest.WithKey("other", canary)}, want: store.NewError(store.Denied, "spec.auth.secretRef.accessKeyIDSecretRef: AWS does not know the access key id")},
-		"Secret":    {reason: "So is a wrong secret key.", opts: []awstest.Option{awstest.WithKey("test", canary)}, want: store.NewError(store.Denied, "spec.auth.secretRef.secretAccessKeySecretRef: the secret access key does not belong to the access key id, or the operator's clock is wrong")},
-		"NoRole":    {reason: "A role that is not there is another field's.", opts: []awstest.Option{awstest.WithRole(roles + "none")}, want: store.NewError(store.Denied, "spec.role: cannot assume role "+roles+"none: the caller may not assume it; allow it in the caller's policy, and in the role's trust policy (principal, spec.externalID, spec.sessionTags)")},
-		"Throttled": {reason: "How long to wait is passed on.", fault: &emulator.Fault{Code: "Throttling", Message: canary, RetryAfter: 7 * time.Second}, want: &store.Error{Class: store.Throttled, Message: "AWS asks for fewer calls", RetryAfter: 7 * time.Second}},
-		"Down":      {reason: "What passes is tried again.", fault: &emulator.Fault{Status: 503}, want: store.NewError(store.Unavailable, "AWS answers with status 503"), calls: 2},
-		"Region":    {reason: "STS is not active everywhere.", fault: &emulator.Fault{Code: "RegionDisabledException", Status: 403, Message: canary}, want: store.NewError(store.Denied, "STS is not active in this region; activate it, or correct spec.region")},
-		"Truncated": {reason: "Half an answer is none.", fault: &emulator.Fault{Body: emulator.BodyTruncated}, want: store.NewError(store.Unavailable, "the answer of AWS is cut off or damaged")},
+		"Key":       {reason: "An unknown key is the field's fault.", opts: []awstest.Option{awstest.WithKey("other", canary)}, want: provider.NewError(provider.Denied, "spec.auth.secretRef.accessKeyIDSecretRef: AWS does not know the access key id")},
+		"Secret":    {reason: "So is a wrong secret key.", opts: []awstest.Option{awstest.WithKey("test", canary)}, want: provider.NewError(provider.Denied, "spec.auth.secretRef.secretAccessKeySecretRef: the secret access key does not belong to the access key id, or the operator's clock is wrong")},
+		"NoRole":    {reason: "A role that is not there is another field's.", opts: []awstest.Option{awstest.WithRole(roles + "none")}, want: provider.NewError(provider.Denied, "spec.role: cannot assume role "+roles+"none: the caller may not assume it; allow it in the caller's policy, and in the role's trust policy (principal, spec.externalID, spec.sessionTags)")},
+		"Throttled": {reason: "How long to wait is passed on.", fault: &emulator.Fault{Code: "Throttling", Message: canary, RetryAfter: 7 * time.Second}, want: &provider.Error{Class: provider.Throttled, Message: "AWS asks for fewer calls", RetryAfter: 7 * time.Second}},
+		"Down":      {reason: "What passes is tried again.", fault: &emulator.Fault{Status: 503}, want: provider.NewError(provider.Unavailable, "AWS answers with status 503"), calls: 2},
+		"Region":    {reason: "STS is not active everywhere.", fault: &emulator.Fault{Code: "RegionDisabledException", Status: 403, Message: canary}, want: provider.NewError(provider.Denied, "STS is not active in this region; activate it, or correct spec.region")},
+		"Truncated": {reason: "Half an answer is none.", fault: &emulator.Fault{Body: emulator.BodyTruncated}, want: provider.NewError(provider.Unavailable, "the answer of AWS is cut off or damaged")},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -252,7 +252,7 @@ func TestTooLong(t *testing.T) {
 	srv := start(t)
 	c := client(t, asking(v1alpha1.STSRequestParameters{SessionDuration: 10800}), srv.URL(), awstest.WithRole(roles+"deploy"))
 	_, err := c.Generate(t.Context())
-	want := store.NewError(store.Invalid, "spec.role: cannot assume role "+roles+"deploy: AWS rejects spec.requestParameters.sessionDuration, or another field of the request; a session of a role lasts at most as long as the role allows, and an hour if the caller is a role itself")
+	want := provider.NewError(provider.Invalid, "spec.role: cannot assume role "+roles+"deploy: AWS rejects spec.requestParameters.sessionDuration, or another field of the request; a session of a role lasts at most as long as the role allows, and an hour if the caller is a role itself")
 	if diff := cmp.Diff(error(want), err); diff != "" {
 		t.Errorf("Generate(...): -want error, +got error:\n%s", diff)
 	}
@@ -277,7 +277,7 @@ func TestAmbientRole(t *testing.T) {
 	t.Setenv("AWS_ACCESS_KEY_ID", *out.Credentials.AccessKeyId)
 	t.Setenv("AWS_SECRET_ACCESS_KEY", *out.Credentials.SecretAccessKey)
 	t.Setenv("AWS_SESSION_TOKEN", *out.Credentials.SessionToken)
-	connect := func(ctx context.Context, g *v1alpha1.STSSessionToken, _ store.Credentials) (store.Generator, error) {
+	connect := func(ctx context.Context, g *v1alpha1.STSSessionToken, _ provider.Credentials) (provider.Generator, error) {
 		g.Spec.Auth = nil
 		return Connect(ctx, g, operator{})
 	}
@@ -286,14 +286,14 @@ func TestAmbientRole(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = c.(*Generator).Generate(t.Context())
-	if diff := cmp.Diff(error(store.NewError(store.Denied, needsRole)), err); diff != "" {
+	if diff := cmp.Diff(error(provider.NewError(provider.Denied, needsRole)), err); diff != "" {
 		t.Errorf("Generate(...): -want error, +got error:\n%s", diff)
 	}
-	if diff := cmp.Diff(error(store.NewError(store.Invalid, needsRole)), c.(*Generator).Check(t.Context())); diff != "" {
+	if diff := cmp.Diff(error(provider.NewError(provider.Invalid, needsRole)), c.(*Generator).Check(t.Context())); diff != "" {
 		t.Errorf("Check(...): -want error, +got error:\n%s", diff)
 	}
 
-	withRole := func(ctx context.Context, g *v1alpha1.STSSessionToken, creds store.Credentials) (store.Generator, error) {
+	withRole := func(ctx context.Context, g *v1alpha1.STSSessionToken, creds provider.Credentials) (provider.Generator, error) {
 		g.Spec.Role = roles + "deploy"
 		return connect(ctx, g, creds)
 	}
@@ -311,8 +311,8 @@ func TestAmbientRole(t *testing.T) {
 
 // TestAnswers lets others answer than AWS.
 func TestAnswers(t *testing.T) {
-	key := store.NewError(store.Unavailable, "the answer of AWS lacks the access key; check spec.endpoint")
-	who := store.NewError(store.Unavailable, "the answer of AWS lacks the identity; check spec.endpoint")
+	key := provider.NewError(provider.Unavailable, "the answer of AWS lacks the access key; check spec.endpoint")
+	who := provider.NewError(provider.Unavailable, "the answer of AWS lacks the identity; check spec.endpoint")
 	const begin, end = "<GetSessionTokenResponse><GetSessionTokenResult>", "</GetSessionTokenResult></GetSessionTokenResponse>"
 	cases := map[string]struct {
 		reason, body string
@@ -346,7 +346,7 @@ func TestAnswers(t *testing.T) {
 
 func TestConnectFails(t *testing.T) {
 	field := func(name, text string) error {
-		return store.NewError(store.Invalid, "spec.requestParameters.%s: %s", name, text)
+		return provider.NewError(provider.Invalid, "spec.requestParameters.%s: %s", name, text)
 	}
 	const mine = "is the MFA device of a user, and goes neither with spec.additionalRoles nor with spec.auth.serviceAccountRef; remove it"
 	mfa := v1alpha1.STSRequestParameters{SerialNumber: device, TokenCode: "123456"}
@@ -367,7 +367,7 @@ func TestConnectFails(t *testing.T) {
 	}{
 		"Temporary": {"AWS gives no session tokens to sessions.", v1alpha1.STSRequestParameters{}, "", func(s *awstest.Store) {
 			s.Auth.SecretRef.SessionTokenSecretRef = &common.SecretKeySelector{Name: "aws", Key: "token"}
-		}, store.NewError(store.Invalid, "spec.auth.secretRef.sessionTokenSecretRef: AWS gives session tokens to no temporary access key; set spec.role, or name the access key of a user")},
+		}, provider.NewError(provider.Invalid, "spec.auth.secretRef.sessionTokenSecretRef: AWS gives session tokens to no temporary access key; set spec.role, or name the access key of a user")},
 		"Short":     {"A quarter of an hour is the least.", lasting(899), "", same, field("sessionDuration", "must be at least 900 seconds")},
 		"Negative":  {"Time does not run back.", lasting(-1), "", same, field("sessionDuration", "must be at least 900 seconds")},
 		"Long":      {"A day and a half is the most.", lasting(129601), "", same, field("sessionDuration", "must be at most 129600 seconds")},
@@ -378,10 +378,10 @@ func TestConnectFails(t *testing.T) {
 		"BadCode":   {"It has six digits.", v1alpha1.STSRequestParameters{SerialNumber: device, TokenCode: canary}, "", same, field("tokenCode", "must be the six digits that the MFA device shows")},
 		"MFAChain":  {"Roles have no devices.", mfa, "", chain, field("serialNumber", mine)},
 		"MFAToken":  {"Nor have ServiceAccounts.", mfa, "", token, field("serialNumber", mine)},
-		"Rotation":  {"What works once cannot rotate.", mfa, "1h", same, store.NewError(store.Invalid, "spec.rotationInterval: spec.requestParameters.tokenCode works once, so that a rotation would fail; remove rotationInterval")},
-		"Region":    {"STS is in a region.", v1alpha1.STSRequestParameters{}, "", func(s *awstest.Store) { s.Region = "" }, store.NewError(store.Invalid, "spec.region: must be set where spec.auth is, for example eu-central-1")},
-		"Roles":     {"Roles lead to a role.", v1alpha1.STSRequestParameters{}, "", func(s *awstest.Store) { s.AdditionalRoles = []string{"a"} }, store.NewError(store.Invalid, "spec.role: must be set where additionalRoles, externalID, sessionTags or transitiveTagKeys are")},
-		"Ambient":   {"The operator's identity is not everybody's.", v1alpha1.STSRequestParameters{}, "", func(s *awstest.Store) { s.Auth = nil }, store.NewError(store.Invalid, "spec.auth: auth is not set")},
+		"Rotation":  {"What works once cannot rotate.", mfa, "1h", same, provider.NewError(provider.Invalid, "spec.rotationInterval: spec.requestParameters.tokenCode works once, so that a rotation would fail; remove rotationInterval")},
+		"Region":    {"STS is in a region.", v1alpha1.STSRequestParameters{}, "", func(s *awstest.Store) { s.Region = "" }, provider.NewError(provider.Invalid, "spec.region: must be set where spec.auth is, for example eu-central-1")},
+		"Roles":     {"Roles lead to a role.", v1alpha1.STSRequestParameters{}, "", func(s *awstest.Store) { s.AdditionalRoles = []string{"a"} }, provider.NewError(provider.Invalid, "spec.role: must be set where additionalRoles, externalID, sessionTags or transitiveTagKeys are")},
+		"Ambient":   {"The operator's identity is not everybody's.", v1alpha1.STSRequestParameters{}, "", func(s *awstest.Store) { s.Auth = nil }, provider.NewError(provider.Invalid, "spec.auth: auth is not set")},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -435,7 +435,7 @@ func TestDeadline(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 			defer cancel()
 			_, err := c.Generate(ctx)
-			if store.ClassOf(err) != store.Unavailable || !strings.HasSuffix(err.Error(), "AWS did not answer in time") {
+			if provider.ClassOf(err) != provider.Unavailable || !strings.HasSuffix(err.Error(), "AWS did not answer in time") {
 				t.Errorf("Generate(...): got %v", err)
 			}
 		})

@@ -7,7 +7,7 @@ import (
 	"crypto/x509"
 	"strconv"
 
-	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/provider"
 	"github.com/direct-secrets/direct-secrets/provider-gcp/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/provider-gcp/gcpconfig"
 )
@@ -36,24 +36,24 @@ type Provider struct {
 // +kubebuilder:rbac:groups=gcp.direct-secrets.io,resources=clustergcpaccesstokens/status,verbs=patch,roleName=cluster
 
 // Kinds returns the generator Kinds that the Provider serves.
-func (p Provider) Kinds() []store.Kind {
-	return []store.Kind{
-		store.GeneratorKindOf(p.Connect),
-		store.ClusterGeneratorKindOf(p.ConnectCluster),
+func (p Provider) Kinds() []provider.Kind {
+	return []provider.Kind{
+		provider.GeneratorKindOf(p.Connect),
+		provider.ClusterGeneratorKindOf(p.ConnectCluster),
 	}
 }
 
 // Connect returns the Generator of an object. Google is not called.
-func (p Provider) Connect(ctx context.Context, g *v1alpha1.GCPAccessToken, creds store.Credentials) (store.Generator, error) {
+func (p Provider) Connect(ctx context.Context, g *v1alpha1.GCPAccessToken, creds provider.Credentials) (provider.Generator, error) {
 	return p.connect(ctx, &g.Spec, creds)
 }
 
 // ConnectCluster returns the Generator of an object. Google is not called.
-func (p Provider) ConnectCluster(ctx context.Context, g *v1alpha1.ClusterGCPAccessToken, creds store.Credentials) (store.Generator, error) {
+func (p Provider) ConnectCluster(ctx context.Context, g *v1alpha1.ClusterGCPAccessToken, creds provider.Credentials) (provider.Generator, error) {
 	return p.connect(ctx, &g.Spec.GCPAccessTokenSpec, creds)
 }
 
-func (p Provider) connect(ctx context.Context, spec *v1alpha1.GCPAccessTokenSpec, creds store.Credentials) (store.Generator, error) {
+func (p Provider) connect(ctx context.Context, spec *v1alpha1.GCPAccessTokenSpec, creds provider.Credentials) (provider.Generator, error) {
 	s, err := gcpconfig.LoadSource(ctx, spec, creds, p.RootCAs)
 	if err != nil {
 		return nil, err
@@ -61,24 +61,24 @@ func (p Provider) connect(ctx context.Context, spec *v1alpha1.GCPAccessTokenSpec
 	return &Generator{source: s}, nil
 }
 
-// A Generator makes access tokens of one identity. It is neither a store.Renewer nor a store.Cleaner: Google
+// A Generator makes access tokens of one identity. It is neither a provider.Renewer nor a provider.Cleaner: Google
 // prolongs no access token, and revokes none of a service account.
 type Generator struct {
 	source *gcpconfig.Source
 }
 
 var (
-	_ store.Generator = &Generator{}
-	_ store.Checker   = &Generator{}
+	_ provider.Generator = &Generator{}
+	_ provider.Checker   = &Generator{}
 )
 
 // Generate makes an access token.
-func (g *Generator) Generate(ctx context.Context) (store.Generated, error) {
+func (g *Generator) Generate(ctx context.Context) (provider.Generated, error) {
 	token, expires, err := g.source.Token(ctx)
 	if err != nil {
-		return store.Generated{}, err
+		return provider.Generated{}, err
 	}
-	return store.Generated{
+	return provider.Generated{
 		Values: map[string][]byte{
 			KeyUsername: []byte(username),
 			KeyPassword: []byte(token),

@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/grpc/codes"
 
-	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/provider"
 	"github.com/direct-secrets/direct-secrets/provider-gcp/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/provider-gcp/emulator"
 )
@@ -151,14 +151,14 @@ func TestMetadataServer(t *testing.T) {
 }
 
 // fails reports an error that is none, or of another class or text, or that shows something.
-func fails(t *testing.T, reason string, err error, class store.Class, part string, hidden ...string) {
+func fails(t *testing.T, reason string, err error, class provider.Class, part string, hidden ...string) {
 	t.Helper()
 	if err == nil {
 		t.Errorf("%s\nno error, want %s", reason, class)
 		return
 	}
-	if store.ClassOf(err) != class || !strings.Contains(err.Error(), part) {
-		t.Errorf("%s\nerror %s: %s\nwant %s: …%s…", reason, store.ClassOf(err), err, class, part)
+	if provider.ClassOf(err) != class || !strings.Contains(err.Error(), part) {
+		t.Errorf("%s\nerror %s: %s\nwant %s: …%s…", reason, provider.ClassOf(err), err, class, part)
 	}
 	for _, h := range append(hidden, "hunter2", "ya29.", "PRIVATE KEY") {
 		if h != "" && strings.Contains(err.Error(), h) {
@@ -202,11 +202,11 @@ func TestBadSpec(t *testing.T) {
 			g := newGenerator(srv)
 			tc.change(g)
 			_, err := g.connect(t)
-			fails(t, tc.reason, err, store.Invalid, tc.part)
+			fails(t, tc.reason, err, provider.Invalid, tc.part)
 			twin := &v1alpha1.ClusterGCPAccessToken{}
 			twin.Spec.GCPAccessTokenSpec = g.Spec
 			_, err = g.ConnectCluster(t.Context(), twin, g)
-			fails(t, tc.reason, err, store.Invalid, tc.part)
+			fails(t, tc.reason, err, provider.Invalid, tc.part)
 		})
 	}
 	if n := srv.Calls(""); n != 0 {
@@ -232,19 +232,19 @@ func TestRefused(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		change func(*generator)
-		class  store.Class
+		class  provider.Class
 		part   string
 	}{
-		"DeletedKey":      {"A key may be deleted.", func(g *generator) { g.key = deleted }, store.Denied, keyField + "Google does not accept the key"},
-		"OtherAccount":    {"It may be of nobody.", func(g *generator) { g.key = bytes.ReplaceAll(g.key, []byte("deployer@"), []byte("nobody@")) }, store.Denied, keyField + "Google does not accept the key"},
-		"OtherPool":       {"A pool may be deleted.", func(g *generator) { byWorkload("")(g); g.Spec.Auth.WorkloadIdentity.Audience += "-none" }, store.Denied, workload + ".audience: Google knows no such pool"},
-		"Expired":         {"A token of Kubernetes that has expired is none.", func(g *generator) { byWorkload("")(g); g.life = -time.Hour }, store.Denied, workload + ": Google does not accept the token"},
-		"MayNot":          {"Not everybody may work as somebody.", byWorkload("owner@test-project.iam.gserviceaccount.com"), store.Denied, workload + ".serviceAccountEmail: the ServiceAccount may not impersonate it"},
-		"Nobody":          {"Nobody can work as nobody.", byWorkload("nobody@test-project.iam.gserviceaccount.com"), store.Denied, workload + ".serviceAccountEmail: Google knows no such service account"},
-		"Operator":        {"The operator's own key may be deleted.", byOperator, store.Denied, "spec.auth: not set, and Google does not accept the operator's own identity"},
-		"KeyScope":        {"A scope may not exist.", scopes(asKey), store.Invalid, "spec.scopes: Google knows no such scope"},
-		"WorkloadScope":   {"It may not exist for a pool.", scopes(byWorkload("")), store.Invalid, "spec.scopes: Google knows no such scope"},
-		"ImpersonalScope": {"Nor for who is impersonated, where Google does not say what is wrong.", scopes(byWorkload(account)), store.Invalid, "or the scopes that are asked for"},
+		"DeletedKey":      {"A key may be deleted.", func(g *generator) { g.key = deleted }, provider.Denied, keyField + "Google does not accept the key"},
+		"OtherAccount":    {"It may be of nobody.", func(g *generator) { g.key = bytes.ReplaceAll(g.key, []byte("deployer@"), []byte("nobody@")) }, provider.Denied, keyField + "Google does not accept the key"},
+		"OtherPool":       {"A pool may be deleted.", func(g *generator) { byWorkload("")(g); g.Spec.Auth.WorkloadIdentity.Audience += "-none" }, provider.Denied, workload + ".audience: Google knows no such pool"},
+		"Expired":         {"A token of Kubernetes that has expired is none.", func(g *generator) { byWorkload("")(g); g.life = -time.Hour }, provider.Denied, workload + ": Google does not accept the token"},
+		"MayNot":          {"Not everybody may work as somebody.", byWorkload("owner@test-project.iam.gserviceaccount.com"), provider.Denied, workload + ".serviceAccountEmail: the ServiceAccount may not impersonate it"},
+		"Nobody":          {"Nobody can work as nobody.", byWorkload("nobody@test-project.iam.gserviceaccount.com"), provider.Denied, workload + ".serviceAccountEmail: Google knows no such service account"},
+		"Operator":        {"The operator's own key may be deleted.", byOperator, provider.Denied, "spec.auth: not set, and Google does not accept the operator's own identity"},
+		"KeyScope":        {"A scope may not exist.", scopes(asKey), provider.Invalid, "spec.scopes: Google knows no such scope"},
+		"WorkloadScope":   {"It may not exist for a pool.", scopes(byWorkload("")), provider.Invalid, "spec.scopes: Google knows no such scope"},
+		"ImpersonalScope": {"Nor for who is impersonated, where Google does not say what is wrong.", scopes(byWorkload(account)), provider.Invalid, "or the scopes that are asked for"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -257,22 +257,22 @@ func TestRefused(t *testing.T) {
 	t.Run("OperatorScope", func(t *testing.T) {
 		operatorKey(t, srv.Key(operator))
 		_, err := client(t, srv, scopes(byOperator)).Generate(soon(t))
-		fails(t, "A scope may not exist for the operator.", err, store.Invalid, "spec.scopes: Google knows no such scope", nowhere)
+		fails(t, "A scope may not exist for the operator.", err, provider.Invalid, "spec.scopes: Google knows no such scope", nowhere)
 	})
 	t.Run("OperatorNobody", func(t *testing.T) {
 		operatorKey(t, []byte("hunter2"))
 		_, err := client(t, srv, byOperator).Generate(soon(t))
-		fails(t, "The operator may have no identity.", err, store.Denied, "the operator has no Google identity of its own")
+		fails(t, "The operator may have no identity.", err, provider.Denied, "the operator has no Google identity of its own")
 	})
 	t.Run("MachineNobody", func(t *testing.T) {
 		operatorMachine(t, start(t, emulator.WithMachine("")))
 		_, err := client(t, srv, byOperator).Generate(soon(t))
-		fails(t, "Nor may its machine.", err, store.Denied, "Google does not accept the operator's own identity")
+		fails(t, "Nor may its machine.", err, provider.Denied, "Google does not accept the operator's own identity")
 	})
 	t.Run("MachineScope", func(t *testing.T) {
 		operatorMachine(t, srv)
 		_, err := client(t, srv, scopes(byOperator)).Generate(soon(t))
-		fails(t, "The metadata server does not say what is wrong.", err, store.Denied, "Google does not accept the operator's own identity", nowhere)
+		fails(t, "The metadata server does not say what is wrong.", err, provider.Denied, "Google does not accept the operator's own identity", nowhere)
 	})
 }
 
@@ -281,13 +281,13 @@ func TestFaults(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		fault  emulator.Fault
-		class  store.Class
+		class  provider.Class
 		part   string
 	}{
-		"NoExpiry":  {"A token that would be good forever is none.", emulator.Fault{Body: emulator.BodyNoExpiry}, store.Unavailable, "cannot log in: "},
-		"Throttled": {"Google may ask for fewer calls.", emulator.Fault{Code: codes.ResourceExhausted, Message: "hunter2"}, store.Throttled, "fewer calls"},
-		"Down":      {"It may be down.", emulator.Fault{Code: codes.Unavailable, Message: "hunter2"}, store.Unavailable, "status 503"},
-		"Forbidden": {"It may refuse for reasons of its own.", emulator.Fault{Code: codes.PermissionDenied, Message: "hunter2"}, store.Denied, "spec.auth"},
+		"NoExpiry":  {"A token that would be good forever is none.", emulator.Fault{Body: emulator.BodyNoExpiry}, provider.Unavailable, "cannot log in: "},
+		"Throttled": {"Google may ask for fewer calls.", emulator.Fault{Code: codes.ResourceExhausted, Message: "hunter2"}, provider.Throttled, "fewer calls"},
+		"Down":      {"It may be down.", emulator.Fault{Code: codes.Unavailable, Message: "hunter2"}, provider.Unavailable, "status 503"},
+		"Forbidden": {"It may refuse for reasons of its own.", emulator.Fault{Code: codes.PermissionDenied, Message: "hunter2"}, provider.Denied, "spec.auth"},
 	}
 	for name, m := range methods() {
 		for fault, tc := range cases {
@@ -351,12 +351,12 @@ func TestHang(t *testing.T) {
 			ctx, giveUp := context.WithCancel(t.Context())
 			begin(ctx)
 			giveUp()
-			fails(t, "It ends with its caller.", wait(), store.Unavailable, "Google did not answer in time")
+			fails(t, "It ends with its caller.", wait(), provider.Unavailable, "Google did not answer in time")
 			begin(t.Context())
 			if err := c.Close(); err != nil {
 				t.Error(err)
 			}
-			fails(t, "It ends with the client.", wait(), store.Unavailable, "Google did not answer in time")
+			fails(t, "It ends with the client.", wait(), provider.Unavailable, "Google did not answer in time")
 		})
 	}
 }
@@ -364,7 +364,7 @@ func TestHang(t *testing.T) {
 func TestCapabilities(t *testing.T) {
 	srv := start(t)
 	c := client(t, srv)
-	if diff := cmp.Diff([]string{store.CapabilityGenerate, store.CapabilityCheck}, store.Capabilities(c)); diff != "" {
+	if diff := cmp.Diff([]string{provider.CapabilityGenerate, provider.CapabilityCheck}, provider.Capabilities(c)); diff != "" {
 		t.Errorf("Google prolongs no access token, and revokes none: capabilities: -want, +got:\n%s", diff)
 	}
 }

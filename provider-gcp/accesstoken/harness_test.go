@@ -10,7 +10,7 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 
 	common "github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
-	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/provider"
 	"github.com/direct-secrets/direct-secrets/provider-gcp/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/provider-gcp/emulator"
 )
@@ -22,7 +22,7 @@ const (
 	pool     = "//iam.googleapis.com/projects/123456789012/locations/global/workloadIdentityPools/clusters/providers/prod"
 )
 
-// A generator is one with what its auth refers to. It is its own store.Credentials.
+// A generator is one with what its auth refers to. It is its own provider.Credentials.
 type generator struct {
 	v1alpha1.GCPAccessToken
 	Provider
@@ -34,7 +34,7 @@ type generator struct {
 
 func (g *generator) SecretValue(context.Context, common.SecretKeySelector) ([]byte, error) {
 	if len(g.key) == 0 {
-		return nil, store.NewError(store.Invalid, "Secret shop/gcp does not exist")
+		return nil, provider.NewError(provider.Invalid, "Secret shop/gcp does not exist")
 	}
 	return g.key, nil
 }
@@ -51,7 +51,7 @@ func (g *generator) Ambient() error {
 	if g.ambient {
 		return nil
 	}
-	return store.NewError(store.Invalid, "is not set")
+	return provider.NewError(provider.Invalid, "is not set")
 }
 
 func (g *generator) connect(t testing.TB) (*Generator, error) {

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/oauth2"
 	googleauth "golang.org/x/oauth2/google"
 
-	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
 const authField = "spec.auth"
@@ -49,7 +49,7 @@ func (a asker) login(ctx context.Context) (token, error) {
 	ctx = context.WithValue(ctx, oauth2.HTTPClient, a.client)
 	creds, err := googleauth.FindDefaultCredentials(ctx, a.scopes...)
 	if err != nil {
-		return token{}, store.NewError(store.Denied, "spec.auth: not set, and the operator has no Google identity of its own; set spec.auth, or give the operator one")
+		return token{}, provider.NewError(provider.Denied, "spec.auth: not set, and the operator has no Google identity of its own; set spec.auth, or give the operator one")
 	}
 	t, err := creds.TokenSource.Token()
 	if err != nil {
@@ -69,7 +69,7 @@ func explainAmbient(err error) error {
 	if known || r.status >= http.StatusInternalServerError || r.status == http.StatusTooManyRequests {
 		return ambientRefusals.explain(authField, r)
 	}
-	return store.NewError(store.Denied, "spec.auth: not set, and Google does not accept the operator's own identity; set spec.auth, or mend the operator's")
+	return provider.NewError(provider.Denied, "spec.auth: not set, and Google does not accept the operator's own identity; set spec.auth, or mend the operator's")
 }
 
 // refusalOf returns the answer to a login that Google's library made; nil if there was none.

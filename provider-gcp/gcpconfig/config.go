@@ -10,7 +10,7 @@ import (
 
 	"google.golang.org/grpc"
 
-	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/provider"
 	"github.com/direct-secrets/direct-secrets/provider-gcp/apis/v1alpha1"
 )
 
@@ -32,18 +32,18 @@ var (
 // Load returns the Config of a store. It reads Secrets through creds, but neither calls Google nor
 // keeps ctx; creds are kept only for ServiceAccount tokens. A nil roots means the certificates that
 // the system trusts. Errors are of package store, and name the field to mend.
-func Load(ctx context.Context, spec *v1alpha1.GCPSpec, creds store.Credentials, roots *x509.CertPool) (*Config, error) {
+func Load(ctx context.Context, spec *v1alpha1.GCPSpec, creds provider.Credentials, roots *x509.CertPool) (*Config, error) {
 	switch {
 	case !projectID.MatchString(spec.ProjectID):
-		return nil, store.NewError(store.Invalid, "spec.projectID: %q is not the id of a project", spec.ProjectID)
+		return nil, provider.NewError(provider.Invalid, "spec.projectID: %q is not the id of a project", spec.ProjectID)
 	case spec.Location != "" && !location.MatchString(spec.Location):
-		return nil, store.NewError(store.Invalid, "spec.location: %q is not a location; write it as europe-west3", spec.Location)
+		return nil, provider.NewError(provider.Invalid, "spec.location: %q is not a location; write it as europe-west3", spec.Location)
 	}
 	at, err := parseEndpoint(spec, creds)
 	if err != nil {
 		return nil, err
 	}
-	r, err := store.RetriesOf(spec.RetrySettings)
+	r, err := provider.RetriesOf(spec.RetrySettings)
 	if err != nil {
 		return nil, err
 	}
@@ -53,7 +53,7 @@ func Load(ctx context.Context, spec *v1alpha1.GCPSpec, creds store.Credentials, 
 		return nil, err
 	}
 	if spec.Auth == nil && !at.trusted() {
-		return nil, store.NewError(store.Invalid, "spec.endpoint: must be an address of googleapis.com where spec.auth is not set, for the operator's own identity is shown there")
+		return nil, provider.NewError(provider.Invalid, "spec.endpoint: must be an address of googleapis.com where spec.auth is not set, for the operator's own identity is shown there")
 	}
 	c.tokens = newTokens(l)
 	if c.Conn, err = dial(at, roots); err != nil {
@@ -63,19 +63,19 @@ func Load(ctx context.Context, spec *v1alpha1.GCPSpec, creds store.Credentials, 
 }
 
 // newLogin returns the way to get the access tokens of an identity for some scopes.
-func newLogin(ctx context.Context, p poster, auth *v1alpha1.GCPAuth, at logins, scopes []string, creds store.Credentials) (login, error) {
+func newLogin(ctx context.Context, p poster, auth *v1alpha1.GCPAuth, at logins, scopes []string, creds provider.Credentials) (login, error) {
 	switch {
 	case auth == nil:
 		if err := creds.Ambient(); err != nil {
-			return nil, store.Field("spec.auth", err)
+			return nil, provider.Field("spec.auth", err)
 		}
 		return ambient{client: p.client, scopes: scopes}, nil
 	case (auth.SecretRef != nil) == (auth.WorkloadIdentity != nil):
-		return nil, store.NewError(store.Invalid, "spec.auth: set either secretRef or workloadIdentity")
+		return nil, provider.NewError(provider.Invalid, "spec.auth: set either secretRef or workloadIdentity")
 	case auth.SecretRef != nil:
 		raw, err := creds.SecretValue(ctx, auth.SecretRef.SecretAccessKeySecretRef)
 		if err != nil {
-			return nil, store.Field(keyField, err)
+			return nil, provider.Field(keyField, err)
 		}
 		k, err := parseKey(raw, at)
 		if err != nil {

@@ -14,7 +14,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/keepalive"
 
-	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/provider"
 	"github.com/direct-secrets/direct-secrets/provider-gcp/apis/v1alpha1"
 )
 
@@ -53,12 +53,12 @@ type endpoint struct {
 
 // trusted reports whether the operator's own identity may be shown there.
 func (e endpoint) trusted() bool {
-	return store.Loopback(e.host) || !e.plain && strings.HasSuffix(e.host, ".googleapis.com")
+	return provider.Loopback(e.host) || !e.plain && strings.HasSuffix(e.host, ".googleapis.com")
 }
 
 // parseEndpoint returns the service's own address for an unset endpoint. An emulator on the
 // operator's own host serves logins, too; no other address is ever sent a credential to log in with.
-func parseEndpoint(spec *v1alpha1.GCPSpec, creds store.Credentials) (endpoint, error) {
+func parseEndpoint(spec *v1alpha1.GCPSpec, creds provider.Credentials) (endpoint, error) {
 	e := endpoint{host: "secretmanager.googleapis.com", port: "443", logins: google}
 	if spec.Location != "" {
 		e.host = "secretmanager." + spec.Location + ".rep.googleapis.com"
@@ -66,23 +66,23 @@ func parseEndpoint(spec *v1alpha1.GCPSpec, creds store.Credentials) (endpoint, e
 	if spec.Endpoint == "" {
 		return e, nil
 	}
-	u, err := store.ParseURL(creds, "spec.endpoint", spec.Endpoint)
+	u, err := provider.ParseURL(creds, "spec.endpoint", spec.Endpoint)
 	if err != nil {
 		return endpoint{}, err
 	}
 	if u.Path != "" && u.Path != "/" {
-		return endpoint{}, store.NewError(store.Invalid, "spec.endpoint: must have no path; write it as https://host:port")
+		return endpoint{}, provider.NewError(provider.Invalid, "spec.endpoint: must have no path; write it as https://host:port")
 	}
 	e.host, e.port, e.plain = u.Hostname(), u.Port(), u.Scheme == "http"
 	switch {
 	case strings.ContainsAny(e.host, "%/\\ \t\r\n\x00"):
-		return endpoint{}, store.NewError(store.Invalid, "spec.endpoint: its host is no name of a host")
+		return endpoint{}, provider.NewError(provider.Invalid, "spec.endpoint: its host is no name of a host")
 	case e.port == "" && e.plain:
 		e.port = "80"
 	case e.port == "":
 		e.port = "443"
 	}
-	if store.Loopback(e.host) {
+	if provider.Loopback(e.host) {
 		e.logins = below((&url.URL{Scheme: u.Scheme, Host: net.JoinHostPort(e.host, e.port)}).String())
 	}
 	return e, nil
@@ -90,13 +90,13 @@ func parseEndpoint(spec *v1alpha1.GCPSpec, creds store.Credentials) (endpoint, e
 
 // parseEmulator returns where an emulator serves logins, and where Google does if there is none. It is for
 // who calls no service, so that no other address has a use.
-func parseEmulator(raw string, creds store.Credentials) (logins, error) {
+func parseEmulator(raw string, creds provider.Credentials) (logins, error) {
 	if raw == "" {
 		return google, nil
 	}
 	e, err := parseEndpoint(&v1alpha1.GCPSpec{Endpoint: raw}, creds)
-	if err == nil && !store.Loopback(e.host) {
-		err = store.NewError(store.Invalid, "spec.endpoint: must be an emulator's address on the operator's own host; remove it to ask Google")
+	if err == nil && !provider.Loopback(e.host) {
+		err = provider.NewError(provider.Invalid, "spec.endpoint: must be an emulator's address on the operator's own host; remove it to ask Google")
 	}
 	return e.logins, err
 }
@@ -118,7 +118,7 @@ func dial(e endpoint, roots *x509.CertPool) (*grpc.ClientConn, error) {
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: attemptTimeout * 2 / 3, Timeout: attemptTimeout / 4}),
 	)
 	if err != nil {
-		return nil, store.NewError(store.Invalid, "spec.endpoint: is not an address that can be called")
+		return nil, provider.NewError(provider.Invalid, "spec.endpoint: is not an address that can be called")
 	}
 	return conn, nil
 }

@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/provider"
 	"github.com/direct-secrets/direct-secrets/provider-gcp/apis/v1alpha1"
 )
 
@@ -38,7 +38,7 @@ func TestParseEndpoint(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got, err := parseEndpoint(&v1alpha1.GCPSpec{Location: tc.location, Endpoint: tc.endpoint}, nobody{plain: tc.plainOK})
 			if tc.err != "" {
-				if store.ClassOf(err) != store.Invalid || !strings.HasPrefix(err.Error(), "spec.endpoint: ") || !strings.Contains(err.Error(), tc.err) {
+				if provider.ClassOf(err) != provider.Invalid || !strings.HasPrefix(err.Error(), "spec.endpoint: ") || !strings.Contains(err.Error(), tc.err) {
 					t.Errorf("%s\nerror %v, want %q", tc.reason, err, tc.err)
 				}
 				return

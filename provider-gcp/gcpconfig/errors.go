@@ -10,13 +10,13 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
 // A meaning is what an error of Google says: its class, and in words what is wrong and how to mend
 // it. Google's own text is never shown.
 type meaning struct {
-	class store.Class
+	class provider.Class
 	text  string
 }
 
@@ -31,39 +31,39 @@ const (
 // https://cloud.google.com/apis/design/errors and package googleapis/api/error_reason.proto, and the
 // states above. What is wrong with a project says nothing about a secret.
 var reasons = map[string]meaning{
-	"SERVICE_DISABLED":                {store.Invalid, "spec.projectID: the Secret Manager API is not enabled in the project; enable secretmanager.googleapis.com"},
-	"API_NOT_ACTIVATED":               {store.Invalid, "spec.projectID: the Secret Manager API is not enabled in the project; enable secretmanager.googleapis.com"},
-	"CONSUMER_INVALID":                {store.Invalid, "spec.projectID: Google knows no such project, or the caller has no access to it"},
-	"RESOURCE_PROJECT_INVALID":        {store.Invalid, "spec.projectID: Google knows no such project, or the caller has no access to it"},
-	"USER_PROJECT_DENIED":             {store.Denied, "spec.projectID: the caller may not use services of the project; grant it roles/serviceusage.serviceUsageConsumer"},
-	"CONSUMER_SUSPENDED":              {store.Invalid, "spec.projectID: the project is suspended"},
-	"BILLING_DISABLED":                {store.Invalid, "spec.projectID: billing is not enabled in the project"},
-	"LOCATION_POLICY_VIOLATED":        {store.Invalid, "spec.location: the organization does not allow the location"},
-	"ACCESS_TOKEN_SCOPE_INSUFFICIENT": {store.Denied, "the access token is not for Secret Manager"},
-	"ACCOUNT_STATE_INVALID":           {store.Denied, "the caller's account is disabled or deleted"},
-	"RATE_LIMIT_EXCEEDED":             {store.Throttled, throttled},
-	"RESOURCE_QUOTA_EXCEEDED":         {store.Throttled, throttled},
-	elsewhere:                         {store.Invalid, "spec.projectID, spec.location: Google knows no such project or location"},
-	disabled:                          {store.Invalid, "is disabled; enable it, or add a version"},
-	destroyed:                         {store.NotFound, "is destroyed"},
+	"SERVICE_DISABLED":                {provider.Invalid, "spec.projectID: the Secret Manager API is not enabled in the project; enable secretmanager.googleapis.com"},
+	"API_NOT_ACTIVATED":               {provider.Invalid, "spec.projectID: the Secret Manager API is not enabled in the project; enable secretmanager.googleapis.com"},
+	"CONSUMER_INVALID":                {provider.Invalid, "spec.projectID: Google knows no such project, or the caller has no access to it"},
+	"RESOURCE_PROJECT_INVALID":        {provider.Invalid, "spec.projectID: Google knows no such project, or the caller has no access to it"},
+	"USER_PROJECT_DENIED":             {provider.Denied, "spec.projectID: the caller may not use services of the project; grant it roles/serviceusage.serviceUsageConsumer"},
+	"CONSUMER_SUSPENDED":              {provider.Invalid, "spec.projectID: the project is suspended"},
+	"BILLING_DISABLED":                {provider.Invalid, "spec.projectID: billing is not enabled in the project"},
+	"LOCATION_POLICY_VIOLATED":        {provider.Invalid, "spec.location: the organization does not allow the location"},
+	"ACCESS_TOKEN_SCOPE_INSUFFICIENT": {provider.Denied, "the access token is not for Secret Manager"},
+	"ACCOUNT_STATE_INVALID":           {provider.Denied, "the caller's account is disabled or deleted"},
+	"RATE_LIMIT_EXCEEDED":             {provider.Throttled, throttled},
+	"RESOURCE_QUOTA_EXCEEDED":         {provider.Throttled, throttled},
+	elsewhere:                         {provider.Invalid, "spec.projectID, spec.location: Google knows no such project or location"},
+	disabled:                          {provider.Invalid, "is disabled; enable it, or add a version"},
+	destroyed:                         {provider.NotFound, "is destroyed"},
 }
 
 // byCode is for what has no reason in the table above. Anything else is Unavailable.
 var byCode = map[codes.Code]meaning{
-	codes.NotFound:           {store.NotFound, "does not exist"},
-	codes.PermissionDenied:   {store.Denied, denied},
-	codes.Unauthenticated:    {store.Denied, "Google does not accept the access token that spec.auth leads to"},
-	codes.ResourceExhausted:  {store.Throttled, throttled},
-	codes.InvalidArgument:    {store.Invalid, "Google rejects the request as not valid"},
-	codes.OutOfRange:         {store.Invalid, "Google rejects the request as not valid"},
-	codes.AlreadyExists:      {store.Conflict, "exists already"},
-	codes.Aborted:            {store.Unavailable, "Google gave the call up; it may be tried again"},
-	codes.FailedPrecondition: {store.Unavailable, "Google refuses it in its present state"},
-	codes.Unimplemented:      {store.Unavailable, "what answers is not Secret Manager; check spec.endpoint"},
-	codes.DeadlineExceeded:   {store.Unavailable, "Google did not answer in time"},
-	codes.Canceled:           {store.Unavailable, "Google did not answer in time"},
-	codes.Internal:           {store.Unavailable, "Google has an internal error"},
-	codes.DataLoss:           {store.Unavailable, "the answer of Google is damaged"},
+	codes.NotFound:           {provider.NotFound, "does not exist"},
+	codes.PermissionDenied:   {provider.Denied, denied},
+	codes.Unauthenticated:    {provider.Denied, "Google does not accept the access token that spec.auth leads to"},
+	codes.ResourceExhausted:  {provider.Throttled, throttled},
+	codes.InvalidArgument:    {provider.Invalid, "Google rejects the request as not valid"},
+	codes.OutOfRange:         {provider.Invalid, "Google rejects the request as not valid"},
+	codes.AlreadyExists:      {provider.Conflict, "exists already"},
+	codes.Aborted:            {provider.Unavailable, "Google gave the call up; it may be tried again"},
+	codes.FailedPrecondition: {provider.Unavailable, "Google refuses it in its present state"},
+	codes.Unimplemented:      {provider.Unavailable, "what answers is not Secret Manager; check spec.endpoint"},
+	codes.DeadlineExceeded:   {provider.Unavailable, "Google did not answer in time"},
+	codes.Canceled:           {provider.Unavailable, "Google did not answer in time"},
+	codes.Internal:           {provider.Unavailable, "Google has an internal error"},
+	codes.DataLoss:           {provider.Unavailable, "the answer of Google is damaged"},
 }
 
 const (
@@ -73,8 +73,8 @@ const (
 
 // Explain turns the error of a call into one of package store. what names the thing that was asked
 // for, such as a secret. The text of Google is not used: it may hold what was sent or received.
-func Explain(err error, what string) *store.Error {
-	var own *store.Error
+func Explain(err error, what string) *provider.Error {
+	var own *provider.Error
 	if errors.As(err, &own) {
 		return own
 	}
@@ -85,10 +85,10 @@ func Explain(err error, what string) *store.Error {
 	return e
 }
 
-func explain(err error) *store.Error {
+func explain(err error) *provider.Error {
 	code := codeOf(err)
 	if isTooLarge(err) {
-		return store.NewError(store.Unavailable, "the answer of Google is too large, or damaged; check spec.endpoint")
+		return provider.NewError(provider.Unavailable, "the answer of Google is too large, or damaged; check spec.endpoint")
 	}
 	if code == codes.OK || code == codes.Unavailable {
 		return explainTransport(err)
@@ -100,11 +100,11 @@ func explain(err error) *store.Error {
 		m, ok = byCode[code]
 	}
 	if !ok {
-		return store.NewError(store.Unavailable, "Google answers with the error %s", code)
+		return provider.NewError(provider.Unavailable, "Google answers with the error %s", code)
 	}
-	e := store.NewError(m.class, "%s", m.text)
+	e := provider.NewError(m.class, "%s", m.text)
 	switch {
-	case m.class == store.Throttled:
+	case m.class == provider.Throttled:
 		e.RetryAfter = retryAfter(err)
 	case m.text == denied:
 		e.Message = deniedBy(s, info)
@@ -119,21 +119,21 @@ func isTooLarge(err error) bool {
 }
 
 // explainTransport is for calls that got no answer. Only the kind of failure is told from the text.
-func explainTransport(err error) *store.Error {
-	text, certificate := err.Error(), store.CertificateFaultOf(err)
+func explainTransport(err error) *provider.Error {
+	text, certificate := err.Error(), provider.CertificateFaultOf(err)
 	switch {
 	case isEndOfTime(err):
-		return store.NewError(store.Unavailable, "Google did not answer in time")
+		return provider.NewError(provider.Unavailable, "Google did not answer in time")
 	case certificate != "":
-		return store.NewError(store.Unavailable, "the certificate of Google's address %s; check spec.endpoint and the operator's trusted certificates", certificate)
+		return provider.NewError(provider.Unavailable, "the certificate of Google's address %s; check spec.endpoint and the operator's trusted certificates", certificate)
 	case codeOf(err) != codes.Unavailable:
-		return store.Safe(err)
+		return provider.Safe(err)
 	case strings.Contains(text, "lookup ") || strings.Contains(text, "produced zero addresses"):
-		return store.NewError(store.Unavailable, "the name of Google's address cannot be resolved; check spec.endpoint, spec.location and DNS")
+		return provider.NewError(provider.Unavailable, "the name of Google's address cannot be resolved; check spec.endpoint, spec.location and DNS")
 	case strings.Contains(text, "connection refused"):
-		return store.NewError(store.Unavailable, "cannot reach Google: the connection is refused")
+		return provider.NewError(provider.Unavailable, "cannot reach Google: the connection is refused")
 	}
-	return store.NewError(store.Unavailable, "Google is not available")
+	return provider.NewError(provider.Unavailable, "Google is not available")
 }
 
 var (
@@ -230,6 +230,6 @@ func IsPermissionMissing(err error) bool {
 }
 
 func isOwn(err error) bool {
-	var own *store.Error
+	var own *provider.Error
 	return errors.As(err, &own)
 }

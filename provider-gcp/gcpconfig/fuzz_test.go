@@ -11,7 +11,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/provider"
 	"github.com/direct-secrets/direct-secrets/provider-gcp/apis/v1alpha1"
 )
 
@@ -26,7 +26,7 @@ func FuzzParseEndpoint(f *testing.F) {
 		}
 		conn, err := dial(e, nil)
 		if err != nil {
-			if store.ClassOf(err) != store.Invalid {
+			if provider.ClassOf(err) != provider.Invalid {
 				t.Errorf("%q cannot be dialled: %s", raw, err)
 			}
 			return
@@ -58,7 +58,7 @@ func FuzzParseKey(f *testing.F) {
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		k, err := parseKey(raw, google)
 		switch {
-		case err != nil && store.ClassOf(err) != store.Invalid:
+		case err != nil && provider.ClassOf(err) != provider.Invalid:
 			t.Errorf("error %v", err)
 		case err == nil && k.tokenURL != google.token:
 			t.Errorf("one would log in at %q", k.tokenURL)
@@ -85,7 +85,7 @@ func FuzzExplain(f *testing.F) {
 		}
 		e := Explain(s.Err(), "it")
 		possible := s.Code() == codes.NotFound || s.Code() == codes.FailedPrecondition && strings.Contains(message, "is in DESTROYED state")
-		if e.Class == store.NotFound && !possible {
+		if e.Class == provider.NotFound && !possible {
 			t.Errorf("%s %q %q is NotFound", s.Code(), message, reason)
 		}
 		if len(e.Message) > 500 {
@@ -106,7 +106,7 @@ func FuzzRefusal(f *testing.F) {
 		r := newRefusal(&http.Response{StatusCode: code, Header: http.Header{"Retry-After": {retryAfter}}}, []byte(body))
 		for _, m := range []refusals{keyRefusals, exchangeRefusals, impersonationRefusals, ambientRefusals} {
 			e := m.explain("field", r)
-			if e.Class == store.NotFound || e.RetryAfter < 0 || strings.Contains(e.Message, "hunter2 ") || len(e.Message) > 500 {
+			if e.Class == provider.NotFound || e.RetryAfter < 0 || strings.Contains(e.Message, "hunter2 ") || len(e.Message) > 500 {
 				t.Errorf("%d %q: %s: %s (%s)", code, body, e.Class, e.Message, e.RetryAfter)
 			}
 		}

@@ -13,7 +13,7 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 
 	common "github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
-	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
 const secret = "hunter2"
@@ -38,7 +38,7 @@ func (nobody) ServiceAccountToken(context.Context, common.ServiceAccountSelector
 func (nobody) Ambient() error           { return errBoom }
 func (n nobody) PlainHTTPAllowed() bool { return n.plain }
 
-var _ store.PlainHTTPAllower = nobody{}
+var _ provider.PlainHTTPAllower = nobody{}
 
 var rsaKey = sync.OnceValue(func() *rsa.PrivateKey { return newKey(minKeyBits) })
 

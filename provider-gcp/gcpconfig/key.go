@@ -17,7 +17,7 @@ import (
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 
-	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
 const (
@@ -42,7 +42,7 @@ type serviceKey struct {
 // must not say where to log in, for that is where a signature goes.
 func parseKey(raw []byte, at logins) (*serviceKey, error) {
 	bad := func(format string, args ...any) error {
-		return store.NewError(store.Invalid, keyField+": "+format, args...)
+		return provider.NewError(provider.Invalid, keyField+": "+format, args...)
 	}
 	var f struct {
 		Type           string `json:"type"`
@@ -126,17 +126,17 @@ type keyLogin struct {
 }
 
 var keyRefusals = refusals{
-	"invalid_grant":       {store.Denied, keyField, "Google does not accept the key: it was deleted or disabled, its service account was, or the operator's clock is wrong"},
-	"invalid_client":      {store.Denied, keyField, "Google does not know the service account of the key"},
-	"unauthorized_client": {store.Denied, keyField, "the service account may not log in with a key"},
-	"access_denied":       {store.Denied, keyField, "the service account may not log in with a key"},
+	"invalid_grant":       {provider.Denied, keyField, "Google does not accept the key: it was deleted or disabled, its service account was, or the operator's clock is wrong"},
+	"invalid_client":      {provider.Denied, keyField, "Google does not know the service account of the key"},
+	"unauthorized_client": {provider.Denied, keyField, "the service account may not log in with a key"},
+	"access_denied":       {provider.Denied, keyField, "the service account may not log in with a key"},
 	"invalid_scope":       badScope,
 }
 
 func (l keyLogin) login(ctx context.Context) (token, error) {
 	assertion, err := l.key.assertion(time.Now(), l.scopes)
 	if err != nil {
-		return token{}, store.NewError(store.Invalid, keyField+": nothing can be signed with its private_key")
+		return token{}, provider.NewError(provider.Invalid, keyField+": nothing can be signed with its private_key")
 	}
 	form := url.Values{"grant_type": {grantJWT}, "assertion": {assertion}}
 	t, err := l.form(ctx, l.key.tokenURL, form)

@@ -16,7 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
 func TestParseKey(t *testing.T) {
@@ -64,7 +64,7 @@ func TestParseKey(t *testing.T) {
 				}
 				return
 			}
-			if store.ClassOf(err) != store.Invalid || !strings.HasPrefix(err.Error(), keyField+": ") || !strings.Contains(err.Error(), tc.want) {
+			if provider.ClassOf(err) != provider.Invalid || !strings.HasPrefix(err.Error(), keyField+": ") || !strings.Contains(err.Error(), tc.want) {
 				t.Fatalf("%s\nparseKey(...): error %v, want %q", tc.reason, err, tc.want)
 			}
 			if strings.Contains(err.Error(), secret) {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
 func TestLoginAnswers(t *testing.T) {
@@ -19,25 +19,25 @@ func TestLoginAnswers(t *testing.T) {
 		status     int
 		retryAfter string
 		body       string
-		class      store.Class
+		class      provider.Class
 		part       string
 		after      time.Duration
 	}{
 		"Good":       {"A token is an answer.", 200, "", `{"access_token":"a","expires_in":3600}`, "", "", 0},
-		"NoExpiry":   {"A token whose end is not known is none.", 200, "", `{"access_token":"a"}`, store.Unavailable, "lacks an access token", 0},
-		"NoToken":    {"An answer without a token is none.", 200, "", `{}`, store.Unavailable, "lacks an access token", 0},
-		"Damaged":    {"Nor is half an answer.", 200, "", `{"access_token":"hunter2`, store.Unavailable, "is damaged", 0},
-		"Web":        {"Nor is a page of somebody in between.", 200, "", `<html>hunter2`, store.Unavailable, "is damaged", 0},
-		"Huge":       {"Nor is one without an end.", 200, "", `{"access_token":"` + strings.Repeat("a", maxLogin), store.Unavailable, "is damaged", 0},
-		"Grant":      {"A refused key is named.", 400, "", `{"error":"invalid_grant","error_description":"hunter2"}`, store.Denied, keyField + ": Google does not accept the key", 0},
-		"Unknown":    {"A code that nobody knows proves nothing, but may be shown.", 400, "", `{"error":"odd_one","error_description":"hunter2"}`, store.Unavailable, "status 400 (odd_one)", 0},
-		"NoCode":     {"What is no code is not shown.", 400, "", `{"error":"hunter2 hunter2"}`, store.Unavailable, "status 400", 0},
-		"Forbidden":  {"A login that is forbidden is denied.", 403, "", ``, store.Denied, "status 403", 0},
-		"NotFound":   {"What is not found is no secret.", 404, "", `{"error":{"status":"NOT_FOUND"}}`, store.Unavailable, "status 404 (NOT_FOUND)", 0},
-		"Busy":       {"Throttling says how long.", 429, "7", ``, store.Throttled, "fewer calls", 7 * time.Second},
-		"Down":       {"A failure may pass.", 503, "", `{"error":"invalid_grant"}`, store.Unavailable, "status 503", 0},
-		"Redirect":   {"A signature goes nowhere else.", 307, "", ``, store.Unavailable, "status 307", 0},
-		"OddRetries": {"What is no number is no time.", 429, "-1", ``, store.Throttled, "fewer calls", 0},
+		"NoExpiry":   {"A token whose end is not known is none.", 200, "", `{"access_token":"a"}`, provider.Unavailable, "lacks an access token", 0},
+		"NoToken":    {"An answer without a token is none.", 200, "", `{}`, provider.Unavailable, "lacks an access token", 0},
+		"Damaged":    {"Nor is half an answer.", 200, "", `{"access_token":"hunter2`, provider.Unavailable, "is damaged", 0},
+		"Web":        {"Nor is a page of somebody in between.", 200, "", `<html>hunter2`, provider.Unavailable, "is damaged", 0},
+		"Huge":       {"Nor is one without an end.", 200, "", `{"access_token":"` + strings.Repeat("a", maxLogin), provider.Unavailable, "is damaged", 0},
+		"Grant":      {"A refused key is named.", 400, "", `{"error":"invalid_grant","error_description":"hunter2"}`, provider.Denied, keyField + ": Google does not accept the key", 0},
+		"Unknown":    {"A code that nobody knows proves nothing, but may be shown.", 400, "", `{"error":"odd_one","error_description":"hunter2"}`, provider.Unavailable, "status 400 (odd_one)", 0},
+		"NoCode":     {"What is no code is not shown.", 400, "", `{"error":"hunter2 hunter2"}`, provider.Unavailable, "status 400", 0},
+		"Forbidden":  {"A login that is forbidden is denied.", 403, "", ``, provider.Denied, "status 403", 0},
+		"NotFound":   {"What is not found is no secret.", 404, "", `{"error":{"status":"NOT_FOUND"}}`, provider.Unavailable, "status 404 (NOT_FOUND)", 0},
+		"Busy":       {"Throttling says how long.", 429, "7", ``, provider.Throttled, "fewer calls", 7 * time.Second},
+		"Down":       {"A failure may pass.", 503, "", `{"error":"invalid_grant"}`, provider.Unavailable, "status 503", 0},
+		"Redirect":   {"A signature goes nowhere else.", 307, "", ``, provider.Unavailable, "status 307", 0},
+		"OddRetries": {"What is no number is no time.", 429, "-1", ``, provider.Throttled, "fewer calls", 0},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -69,10 +69,10 @@ func TestLoginAnswers(t *testing.T) {
 				}
 				return
 			}
-			if store.ClassOf(err) != tc.class || !strings.Contains(err.Error(), tc.part) || strings.Contains(err.Error(), secret) {
-				t.Errorf("%s\nerror %s: %v, want %s: …%s…", tc.reason, store.ClassOf(err), err, tc.class, tc.part)
+			if provider.ClassOf(err) != tc.class || !strings.Contains(err.Error(), tc.part) || strings.Contains(err.Error(), secret) {
+				t.Errorf("%s\nerror %s: %v, want %s: …%s…", tc.reason, provider.ClassOf(err), err, tc.class, tc.part)
 			}
-			if diff := cmp.Diff(tc.after, store.RetryAfter(err)); diff != "" {
+			if diff := cmp.Diff(tc.after, provider.RetryAfter(err)); diff != "" {
 				t.Errorf("%s\nretry after: -want, +got:\n%s", tc.reason, diff)
 			}
 		})

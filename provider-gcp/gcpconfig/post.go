@@ -13,7 +13,7 @@ import (
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 
-	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
 // A poster sends the requests of logins.
@@ -36,16 +36,16 @@ func (r *refusal) Error() string { return "status " + strconv.Itoa(r.status) }
 type refusals map[string]refused
 
 type refused struct {
-	class       store.Class
+	class       provider.Class
 	field, text string
 }
 
 // badScope is what the code invalid_scope means, whoever logs in.
-var badScope = refused{store.Invalid, scopesField, "Google knows no such scope, or has none such for this identity; see https://developers.google.com/identity/protocols/oauth2/scopes"}
+var badScope = refused{provider.Invalid, scopesField, "Google knows no such scope, or has none such for this identity; see https://developers.google.com/identity/protocols/oauth2/scopes"}
 
 // explain turns the failure of a login into an error of package store, which is never NotFound.
-func (m refusals) explain(field string, err error) *store.Error {
-	var own *store.Error
+func (m refusals) explain(field string, err error) *provider.Error {
+	var own *provider.Error
 	var r *refusal
 	switch {
 	case errors.As(err, &own):
@@ -55,20 +55,20 @@ func (m refusals) explain(field string, err error) *store.Error {
 		e.Message = field + ": cannot log in: " + e.Message
 		return e
 	case r.status == http.StatusTooManyRequests:
-		e := store.NewError(store.Throttled, "%s: cannot log in: Google asks for fewer calls", field)
+		e := provider.NewError(provider.Throttled, "%s: cannot log in: Google asks for fewer calls", field)
 		e.RetryAfter = r.retryAfter
 		return e
 	}
 	if known, ok := m[r.code]; ok && r.status < http.StatusInternalServerError {
-		return store.NewError(known.class, "%s: %s", known.field, known.text)
+		return provider.NewError(known.class, "%s: %s", known.field, known.text)
 	}
 	if r.status == http.StatusUnauthorized || r.status == http.StatusForbidden {
-		return store.NewError(store.Denied, "%s: Google denies the login with status %d", field, r.status)
+		return provider.NewError(provider.Denied, "%s: Google denies the login with status %d", field, r.status)
 	}
 	if r.code != "" {
-		return store.NewError(store.Unavailable, "%s: cannot log in: Google answers with status %d (%s)", field, r.status, r.code)
+		return provider.NewError(provider.Unavailable, "%s: cannot log in: Google answers with status %d (%s)", field, r.status, r.code)
 	}
-	return store.NewError(store.Unavailable, "%s: cannot log in: Google answers with status %d", field, r.status)
+	return provider.NewError(provider.Unavailable, "%s: cannot log in: Google answers with status %d", field, r.status)
 }
 
 // form posts a form to an OAuth endpoint.
@@ -106,7 +106,7 @@ var tokenText = regexp.MustCompile(`^[A-Za-z0-9._~+/=|:-]+$`)
 
 func newToken(value string, since, expiry time.Time) (token, error) {
 	if !tokenText.MatchString(value) || !since.Before(expiry) {
-		return token{}, store.NewError(store.Unavailable, "cannot log in: the answer of Google lacks an access token, or when that ends")
+		return token{}, provider.NewError(provider.Unavailable, "cannot log in: the answer of Google lacks an access token, or when that ends")
 	}
 	return token{value: value, since: since, expiry: expiry}, nil
 }
@@ -116,7 +116,7 @@ func (p poster) post(ctx context.Context, to, contentType, bearer, body string, 
 	err = p.retries.do(ctx, func(ctx context.Context) error {
 		req, err := http.NewRequestWithContext(ctx, http.MethodPost, to, strings.NewReader(body))
 		if err != nil {
-			return store.NewError(store.Invalid, "cannot log in: its address is not valid")
+			return provider.NewError(provider.Invalid, "cannot log in: its address is not valid")
 		}
 		req.Header.Set("Content-Type", contentType)
 		req.Header.Set("User-Agent", userAgent)
@@ -136,7 +136,7 @@ func (p poster) post(ctx context.Context, to, contentType, bearer, body string, 
 		case err != nil:
 			return err
 		case json.Unmarshal(raw, out) != nil:
-			return store.NewError(store.Unavailable, "cannot log in: the answer of Google is damaged")
+			return provider.NewError(provider.Unavailable, "cannot log in: the answer of Google is damaged")
 		}
 		return nil
 	})

@@ -8,11 +8,11 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
 // retries try one call again.
-type retries struct{ store.Retries }
+type retries struct{ provider.Retries }
 
 // do tries until it succeeds, or a further try is of no use. When time runs out after an answer it
 // returns that: a caller must learn that it was throttled, not that time ran out.
@@ -82,7 +82,7 @@ func wasRefused(err error) bool { return codeOf(err) == codes.ResourceExhausted 
 // worthRetrying reports whether to try again at once. Where Google says how long to wait that is left
 // to the caller. A login was tried often enough on its own.
 func worthRetrying(err error) bool {
-	var own *store.Error
+	var own *provider.Error
 	var r *refusal
 	switch {
 	case errors.As(err, &own):
@@ -92,13 +92,13 @@ func worthRetrying(err error) bool {
 	}
 	switch codeOf(err) {
 	case codes.Unavailable:
-		return store.CertificateFaultOf(err) == ""
+		return provider.CertificateFaultOf(err) == ""
 	case codes.ResourceExhausted:
 		return retryAfter(err) == 0 && !isTooLarge(err)
 	case codes.Internal, codes.DeadlineExceeded, codes.Aborted:
 		return true
 	case codes.OK: // no answer over HTTP
-		return store.CertificateFaultOf(err) == ""
+		return provider.CertificateFaultOf(err) == ""
 	}
 	return false
 }

@@ -8,7 +8,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
 func TestDo(t *testing.T) {
@@ -31,7 +31,7 @@ func TestDo(t *testing.T) {
 			ctx, giveUp := context.WithCancel(t.Context())
 			defer giveUp()
 			tries := 0
-			err := retries{store.Retries{Max: 3, Interval: time.Millisecond}}.do(ctx, func(ctx context.Context) error {
+			err := retries{provider.Retries{Max: 3, Interval: time.Millisecond}}.do(ctx, func(ctx context.Context) error {
 				tries++
 				if tries <= len(tc.answers) {
 					return tc.answers[tries-1]

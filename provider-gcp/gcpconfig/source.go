@@ -7,7 +7,7 @@ import (
 	"regexp"
 	"time"
 
-	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/provider"
 	"github.com/direct-secrets/direct-secrets/provider-gcp/apis/v1alpha1"
 )
 
@@ -26,7 +26,7 @@ type Source struct {
 }
 
 // LoadSource returns the Source of a generator. What holds of Load holds of it, too.
-func LoadSource(ctx context.Context, spec *v1alpha1.GCPAccessTokenSpec, creds store.Credentials, roots *x509.CertPool) (*Source, error) {
+func LoadSource(ctx context.Context, spec *v1alpha1.GCPAccessTokenSpec, creds provider.Credentials, roots *x509.CertPool) (*Source, error) {
 	scopes, err := scopesOf(spec.Scopes)
 	if err != nil {
 		return nil, err
@@ -35,7 +35,7 @@ func LoadSource(ctx context.Context, spec *v1alpha1.GCPAccessTokenSpec, creds st
 	if err != nil {
 		return nil, err
 	}
-	r, err := store.RetriesOf(spec.RetrySettings)
+	r, err := provider.RetriesOf(spec.RetrySettings)
 	if err != nil {
 		return nil, err
 	}
@@ -53,11 +53,11 @@ func scopesOf(scopes []string) ([]string, error) {
 		return []string{scope}, nil
 	}
 	if len(scopes) > maxScopes {
-		return nil, store.NewError(store.Invalid, scopesField+": must be at most %d, and these are %d", maxScopes, len(scopes))
+		return nil, provider.NewError(provider.Invalid, scopesField+": must be at most %d, and these are %d", maxScopes, len(scopes))
 	}
 	for i, s := range scopes {
 		if !scopeText.MatchString(s) {
-			return nil, store.NewError(store.Invalid, scopesField+"[%d]: is not a scope; write it as %s", i, scope)
+			return nil, provider.NewError(provider.Invalid, scopesField+"[%d]: is not a scope; write it as %s", i, scope)
 		}
 	}
 	return scopes, nil

@@ -7,7 +7,7 @@ import (
 
 	"golang.org/x/sync/singleflight"
 
-	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
 const (
@@ -109,7 +109,7 @@ func (t *tokens) anew(ctx context.Context) (token, error) {
 func guarded(ctx context.Context, l login) (got token, err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			err = store.NewError(store.Unavailable, "cannot log in: the provider's code failed (%T)", r)
+			err = provider.NewError(provider.Unavailable, "cannot log in: the provider's code failed (%T)", r)
 		}
 	}()
 	return l.login(ctx)

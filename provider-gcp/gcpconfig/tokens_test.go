@@ -10,7 +10,7 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
 // counting is a login that numbers its tokens.
@@ -131,7 +131,7 @@ func TestTokensPanic(t *testing.T) {
 	ts := newTokens(broken{})
 	defer ts.close()
 	_, err := ts.get(t.Context())
-	if diff := cmp.Diff(error(store.NewError(store.Unavailable, "cannot log in: the provider's code failed (string)")), err); diff != "" {
+	if diff := cmp.Diff(error(provider.NewError(provider.Unavailable, "cannot log in: the provider's code failed (string)")), err); diff != "" {
 		t.Errorf("A defect is an error, and its value stays hidden: -want, +got:\n%s", diff)
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	common "github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
-	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/provider"
 	"github.com/direct-secrets/direct-secrets/provider-gcp/apis/v1alpha1"
 )
 
@@ -37,15 +37,15 @@ type workloadLogin struct {
 	email         string
 	scopes        []string
 	account       common.ServiceAccountSelector
-	creds         store.Credentials
+	creds         provider.Credentials
 }
 
-func newWorkloadLogin(p poster, w *v1alpha1.WorkloadIdentity, at logins, scopes []string, creds store.Credentials) (login, error) {
+func newWorkloadLogin(p poster, w *v1alpha1.WorkloadIdentity, at logins, scopes []string, creds provider.Credentials) (login, error) {
 	switch {
 	case !audience.MatchString(w.Audience):
-		return nil, store.NewError(store.Invalid, audienceField+": must name a provider, as //iam.googleapis.com/projects/NUMBER/locations/global/workloadIdentityPools/POOL/providers/PROVIDER or identitynamespace:POOL:PROVIDER")
+		return nil, provider.NewError(provider.Invalid, audienceField+": must name a provider, as //iam.googleapis.com/projects/NUMBER/locations/global/workloadIdentityPools/POOL/providers/PROVIDER or identitynamespace:POOL:PROVIDER")
 	case w.ServiceAccountEmail != "" && !email.MatchString(w.ServiceAccountEmail):
-		return nil, store.NewError(store.Invalid, emailField+": %q is not the email of a service account", w.ServiceAccountEmail)
+		return nil, provider.NewError(provider.Invalid, emailField+": %q is not the email of a service account", w.ServiceAccountEmail)
 	}
 	l := workloadLogin{
 		poster: p, at: at, audience: w.Audience, email: w.ServiceAccountEmail, scopes: scopes,
@@ -68,21 +68,21 @@ func tokenAudience(provider string) string {
 }
 
 var exchangeRefusals = refusals{
-	"invalid_target":      {store.Denied, audienceField, "Google knows no such pool or provider, or it is disabled"},
-	"invalid_grant":       {store.Denied, workloadField, "Google does not accept the token of the ServiceAccount: check that the provider knows the cluster as issuer, and audience (or serviceAccountRef.audiences) as audience"},
-	"unauthorized_client": {store.Denied, accountField, "the attribute condition of the provider rejects the ServiceAccount"},
-	"access_denied":       {store.Denied, accountField, "the provider rejects the ServiceAccount"},
+	"invalid_target":      {provider.Denied, audienceField, "Google knows no such pool or provider, or it is disabled"},
+	"invalid_grant":       {provider.Denied, workloadField, "Google does not accept the token of the ServiceAccount: check that the provider knows the cluster as issuer, and audience (or serviceAccountRef.audiences) as audience"},
+	"unauthorized_client": {provider.Denied, accountField, "the attribute condition of the provider rejects the ServiceAccount"},
+	"access_denied":       {provider.Denied, accountField, "the provider rejects the ServiceAccount"},
 	"invalid_scope":       badScope,
-	"invalid_request":     {store.Invalid, audienceField, "Google rejects the exchange as not valid; check the name of the provider"},
-	"INVALID_ARGUMENT":    {store.Invalid, audienceField, "Google rejects the exchange as not valid; check the name of the provider"},
-	"PERMISSION_DENIED":   {store.Denied, audienceField, "the Security Token Service may not be used; check that its API is enabled in the project of the pool"},
+	"invalid_request":     {provider.Invalid, audienceField, "Google rejects the exchange as not valid; check the name of the provider"},
+	"INVALID_ARGUMENT":    {provider.Invalid, audienceField, "Google rejects the exchange as not valid; check the name of the provider"},
+	"PERMISSION_DENIED":   {provider.Denied, audienceField, "the Security Token Service may not be used; check that its API is enabled in the project of the pool"},
 }
 
 var impersonationRefusals = refusals{
-	"PERMISSION_DENIED": {store.Denied, emailField, "the ServiceAccount may not impersonate it; grant it roles/iam.workloadIdentityUser on the service account"},
-	"UNAUTHENTICATED":   {store.Denied, emailField, "Google does not accept the token that it gave in exchange"},
-	"NOT_FOUND":         {store.Denied, emailField, "Google knows no such service account"},
-	"INVALID_ARGUMENT":  {store.Invalid, emailField, "Google rejects it, or the scopes that are asked for, as not valid"},
+	"PERMISSION_DENIED": {provider.Denied, emailField, "the ServiceAccount may not impersonate it; grant it roles/iam.workloadIdentityUser on the service account"},
+	"UNAUTHENTICATED":   {provider.Denied, emailField, "Google does not accept the token that it gave in exchange"},
+	"NOT_FOUND":         {provider.Denied, emailField, "Google knows no such service account"},
+	"INVALID_ARGUMENT":  {provider.Invalid, emailField, "Google rejects it, or the scopes that are asked for, as not valid"},
 }
 
 // Only spec.auth.workloadIdentity asks for it.
@@ -95,7 +95,7 @@ func (l workloadLogin) login(ctx context.Context) (token, error) {
 	}
 	subject, err := l.creds.ServiceAccountToken(ctx, l.account, l.tokenAudience...)
 	if err != nil {
-		return token{}, store.Field(accountField, err)
+		return token{}, provider.Field(accountField, err)
 	}
 	t, err := l.form(ctx, l.at.exchange, url.Values{
 		"grant_type":           {grantExchange},

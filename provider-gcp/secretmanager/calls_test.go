@@ -5,16 +5,16 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/direct-secrets/direct-secrets/common/fetch/fetchtest"
-	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/provider"
+	"github.com/direct-secrets/direct-secrets/common/testing/operatortest"
 	"github.com/direct-secrets/direct-secrets/provider-gcp/emulator"
 )
 
 func TestCallsPerSync(t *testing.T) {
-	start := func(t testing.TB) fetchtest.Harness {
+	start := func(t testing.TB) operatortest.CallsHarness {
 		srv := start(t)
-		h := fetchtest.Harness{
-			Connect: func(ctx context.Context) (store.Client, error) { return storeOf(srv).connect(ctx) },
+		h := operatortest.CallsHarness{
+			Connect: func(ctx context.Context) (provider.Client, error) { return storeOf(srv).connect(ctx) },
 			Calls:   srv.CallCounts,
 		}
 		for i := range 100 {
@@ -23,7 +23,7 @@ func TestCallsPerSync(t *testing.T) {
 		}
 		return h
 	}
-	fetchtest.CallsPerSync(t, "GCPSecretManager", start, fetchtest.Calls{
+	operatortest.CallsPerSync(t, "GCPSecretManager", start, operatortest.Calls{
 		Login:   map[string]int{emulator.MethodToken: 1},
 		One:     map[string]int{"AccessSecretVersion": 1},
 		Hundred: map[string]int{"AccessSecretVersion": 100},

@@ -9,7 +9,7 @@ import (
 
 	pb "cloud.google.com/go/secretmanager/apiv1/secretmanagerpb"
 
-	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/provider"
 	"github.com/direct-secrets/direct-secrets/provider-gcp/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/provider-gcp/gcpconfig"
 )
@@ -27,24 +27,24 @@ type Provider struct {
 // +kubebuilder:rbac:groups=gcp.direct-secrets.io,resources=clustergcpsecretmanagers/status,verbs=patch,roleName=cluster
 
 // Kinds returns the store Kinds that the Provider serves.
-func (p Provider) Kinds() []store.Kind {
-	return []store.Kind{
-		store.KindOf(store.ConnectorFunc[*v1alpha1.GCPSecretManager](p.Connect)),
-		store.ClusterKindOf(store.ConnectorFunc[*v1alpha1.ClusterGCPSecretManager](p.ConnectCluster)),
+func (p Provider) Kinds() []provider.Kind {
+	return []provider.Kind{
+		provider.KindOf(provider.ConnectorFunc[*v1alpha1.GCPSecretManager](p.Connect)),
+		provider.ClusterKindOf(provider.ConnectorFunc[*v1alpha1.ClusterGCPSecretManager](p.ConnectCluster)),
 	}
 }
 
 // Connect makes the client of a store. Google is not called.
-func (p Provider) Connect(ctx context.Context, s *v1alpha1.GCPSecretManager, creds store.Credentials) (store.Client, error) {
+func (p Provider) Connect(ctx context.Context, s *v1alpha1.GCPSecretManager, creds provider.Credentials) (provider.Client, error) {
 	return p.connect(ctx, &s.Spec.GCPSpec, creds)
 }
 
 // ConnectCluster makes the client of a cluster store. Google is not called.
-func (p Provider) ConnectCluster(ctx context.Context, s *v1alpha1.ClusterGCPSecretManager, creds store.Credentials) (store.Client, error) {
+func (p Provider) ConnectCluster(ctx context.Context, s *v1alpha1.ClusterGCPSecretManager, creds provider.Credentials) (provider.Client, error) {
 	return p.connect(ctx, &s.Spec.GCPSpec, creds)
 }
 
-func (p Provider) connect(ctx context.Context, spec *v1alpha1.GCPSpec, creds store.Credentials) (store.Client, error) {
+func (p Provider) connect(ctx context.Context, spec *v1alpha1.GCPSpec, creds provider.Credentials) (provider.Client, error) {
 	c, err := gcpconfig.Load(ctx, spec, creds, p.RootCAs)
 	if err != nil {
 		return nil, err
@@ -52,7 +52,7 @@ func (p Provider) connect(ctx context.Context, spec *v1alpha1.GCPSpec, creds sto
 	return &Client{api: pb.NewSecretManagerServiceClient(c.Conn), config: c, parent: parentOf(spec)}, nil
 }
 
-// A Client reads and writes the secrets of one project, or of one location of it. It is no store.Batcher: Google
+// A Client reads and writes the secrets of one project, or of one location of it. It is no provider.Batcher: Google
 // reads one secret a call.
 type Client struct {
 	api    pb.SecretManagerServiceClient
@@ -61,28 +61,28 @@ type Client struct {
 }
 
 var (
-	_ store.Finder  = &Client{}
-	_ store.Checker = &Client{}
+	_ provider.Finder  = &Client{}
+	_ provider.Checker = &Client{}
 )
 
 // Close releases connections.
 func (c *Client) Close() error { return c.config.Close() }
 
 // Get reads one version of a secret, and its labels and annotations where metadata is asked for.
-func (c *Client) Get(ctx context.Context, ref store.Ref) (store.Value, error) {
+func (c *Client) Get(ctx context.Context, ref provider.Ref) (provider.Value, error) {
 	id, err := c.idOf(ref.Key)
 	if err != nil {
-		return store.Value{}, err
+		return provider.Value{}, err
 	}
 	version, err := versionOf(ref.Version)
 	if err != nil {
-		return store.Value{}, err
+		return provider.Value{}, err
 	}
 	name := c.parent + secretsPart + id
 	out, err := gcpconfig.Call(ctx, c.config, c.api.AccessSecretVersion,
 		&pb.AccessSecretVersionRequest{Name: name + versionsPart + version}, params("name", name+versionsPart+version))
 	if err != nil {
-		return store.Value{}, gcpconfig.Explain(err, about(ref))
+		return provider.Value{}, gcpconfig.Explain(err, about(ref))
 	}
 	v, err := value(ref, id, out)
 	if err != nil || !ref.Metadata {
@@ -90,7 +90,7 @@ func (c *Client) Get(ctx context.Context, ref store.Ref) (store.Value, error) {
 	}
 	s, err := gcpconfig.Call(ctx, c.config, c.api.GetSecret, &pb.GetSecretRequest{Name: name}, params("name", name))
 	if err != nil {
-		return store.Value{}, gcpconfig.Explain(err, "metadata of "+about(store.Ref{Key: ref.Key}))
+		return provider.Value{}, gcpconfig.Explain(err, "metadata of "+about(provider.Ref{Key: ref.Key}))
 	}
 	v.Metadata = metadata(s)
 	return v, nil
@@ -112,18 +112,18 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // value makes a Value of an answer. One that lacks the value, is damaged, or is of another secret
 // proves nothing.
-func value(ref store.Ref, id string, out *pb.AccessSecretVersionResponse) (store.Value, error) {
+func value(ref provider.Ref, id string, out *pb.AccessSecretVersionResponse) (provider.Value, error) {
 	p := out.GetPayload()
 	number, ok := numberOf(out.GetName(), id)
 	switch {
 	case !ok:
-		return store.Value{}, store.NewError(store.Unavailable, "%s: the answer of Google is not of this secret", about(ref))
+		return provider.Value{}, provider.NewError(provider.Unavailable, "%s: the answer of Google is not of this secret", about(ref))
 	case p == nil:
-		return store.Value{}, store.NewError(store.Unavailable, "%s: the answer of Google lacks the value", about(ref))
+		return provider.Value{}, provider.NewError(provider.Unavailable, "%s: the answer of Google lacks the value", about(ref))
 	case p.DataCrc32C != nil && p.GetDataCrc32C() != int64(crc32.Checksum(p.GetData(), castagnoli)):
-		return store.Value{}, store.NewError(store.Unavailable, "%s: the answer of Google is damaged: its checksum does not match", about(ref))
+		return provider.Value{}, provider.NewError(provider.Unavailable, "%s: the answer of Google is damaged: its checksum does not match", about(ref))
 	}
-	v := store.Value{Key: ref.Key, Data: p.GetData(), Version: number}
+	v := provider.Value{Key: ref.Key, Data: p.GetData(), Version: number}
 	if v.Data == nil {
 		v.Data = []byte{}
 	}

@@ -8,23 +8,23 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 	"google.golang.org/grpc/codes"
 
-	"github.com/direct-secrets/direct-secrets/common/store"
-	"github.com/direct-secrets/direct-secrets/common/store/storetest"
+	"github.com/direct-secrets/direct-secrets/common/provider"
+	"github.com/direct-secrets/direct-secrets/common/provider/conformance"
 	"github.com/direct-secrets/direct-secrets/provider-gcp/emulator"
 )
 
-func TestConformance(t *testing.T) { storetest.Run(t, harness(start(t))) }
+func TestConformance(t *testing.T) { conformance.Run(t, harness(start(t))) }
 
-func harness(srv *emulator.Server) storetest.Harness {
-	return storetest.Harness{
-		Connect: func(ctx context.Context) (store.Client, error) { return storeOf(srv).connect(ctx) },
-		ConnectDenied: func(ctx context.Context) (store.Client, error) {
+func harness(srv *emulator.Server) conformance.Harness {
+	return conformance.Harness{
+		Connect: func(ctx context.Context) (provider.Client, error) { return storeOf(srv).connect(ctx) },
+		ConnectDenied: func(ctx context.Context) (provider.Client, error) {
 			s := storeOf(srv)
 			s.secrets["key.json"] = srv.Key("revoked@test-project.iam.gserviceaccount.com")
 			srv.RevokeKeys("revoked@test-project.iam.gserviceaccount.com")
 			return s.connect(ctx)
 		},
-		ConnectTo: func(ctx context.Context, url string) (store.Client, error) {
+		ConnectTo: func(ctx context.Context, url string) (provider.Client, error) {
 			return readFrom(ctx, storeOf(srv), url)
 		},
 		Server: srv.URL(),
@@ -39,7 +39,7 @@ func harness(srv *emulator.Server) storetest.Harness {
 			srv.Delete(key)
 			return nil
 		},
-		Inject: func(f storetest.Fault) (func(), error) {
+		Inject: func(f conformance.Fault) (func(), error) {
 			fault := failures[f.Failure]
 			fault.Secret = f.Key
 			return srv.Inject(fault), nil
@@ -51,10 +51,10 @@ func harness(srv *emulator.Server) storetest.Harness {
 	}
 }
 
-var failures = map[storetest.Failure]emulator.Fault{
-	storetest.Denied:      {Code: codes.PermissionDenied, Message: "Permission 'secretmanager.versions.access' denied"},
-	storetest.Throttled:   emulator.Throttled(),
-	storetest.Unavailable: {Code: codes.Unavailable, Message: "The service is currently unavailable."},
-	storetest.Hang:        {Hang: true, Code: codes.Unavailable}, // A call that hung is not made later.
-	storetest.Dropped:     {Method: "AccessSecretVersion", Body: emulator.BodyNoPayload},
+var failures = map[conformance.Failure]emulator.Fault{
+	conformance.Denied:      {Code: codes.PermissionDenied, Message: "Permission 'secretmanager.versions.access' denied"},
+	conformance.Throttled:   emulator.Throttled(),
+	conformance.Unavailable: {Code: codes.Unavailable, Message: "The service is currently unavailable."},
+	conformance.Hang:        {Hang: true, Code: codes.Unavailable}, // A call that hung is not made later.
+	conformance.Dropped:     {Method: "AccessSecretVersion", Body: emulator.BodyNoPayload},
 }

@@ -11,7 +11,7 @@ import (
 	pb "cloud.google.com/go/secretmanager/apiv1/secretmanagerpb"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/provider"
 	"github.com/direct-secrets/direct-secrets/provider-gcp/gcpconfig"
 )
 
@@ -28,16 +28,16 @@ const (
 // version, or whose latest is destroyed, has no value and is left out; so is one that was deleted
 // since it was listed. Anything else that cannot be read fails the find, a disabled version
 // included: a list that is silently short would delete keys.
-func (c *Client) Find(ctx context.Context, q store.Query) iter.Seq2[store.Value, error] {
-	return func(yield func(store.Value, error) bool) {
+func (c *Client) Find(ctx context.Context, q provider.Query) iter.Seq2[provider.Value, error] {
+	return func(yield func(provider.Value, error) bool) {
 		keys, err := c.list(ctx, q)
 		if err != nil {
-			yield(store.Value{}, err)
+			yield(provider.Value{}, err)
 			return
 		}
 		for some := range slices.Chunk(keys, parallel) {
 			for _, r := range c.readAll(ctx, some) {
-				if store.IsNotFound(r.Err) {
+				if provider.IsNotFound(r.Err) {
 					continue
 				}
 				if !yield(r.Value, r.Err) || r.Err != nil {
@@ -49,12 +49,12 @@ func (c *Client) Find(ctx context.Context, q store.Query) iter.Seq2[store.Value,
 }
 
 // readAll reads secrets at the same time.
-func (c *Client) readAll(ctx context.Context, keys []string) []store.Result {
-	results := make([]store.Result, len(keys))
+func (c *Client) readAll(ctx context.Context, keys []string) []provider.Result {
+	results := make([]provider.Result, len(keys))
 	var g errgroup.Group
 	for i, key := range keys {
 		g.Go(func() error {
-			results[i].Value, results[i].Err = c.Get(ctx, store.Ref{Key: key})
+			results[i].Value, results[i].Err = c.Get(ctx, provider.Ref{Key: key})
 			return nil
 		})
 	}
@@ -63,7 +63,7 @@ func (c *Client) readAll(ctx context.Context, keys []string) []store.Result {
 }
 
 // list returns what matches, each secret once: pages overlap when secrets change meanwhile.
-func (c *Client) list(ctx context.Context, q store.Query) ([]string, error) {
+func (c *Client) list(ctx context.Context, q provider.Query) ([]string, error) {
 	in := &pb.ListSecretsRequest{Parent: c.parent, PageSize: pageSize, Filter: filter(q)}
 	var keys []string
 	seen, pages := map[string]bool{}, map[string]bool{}
@@ -83,13 +83,13 @@ func (c *Client) list(ctx context.Context, q store.Query) ([]string, error) {
 			}
 		}
 		if len(keys) > maxFound {
-			return nil, store.NewError(store.Invalid, "find: more than %d secrets match; narrow path, name or tags", maxFound)
+			return nil, provider.NewError(provider.Invalid, "find: more than %d secrets match; narrow path, name or tags", maxFound)
 		}
 		if in.PageToken = out.GetNextPageToken(); in.PageToken == "" {
 			return keys, nil
 		}
 		if pages[in.PageToken] {
-			return nil, store.NewError(store.Unavailable, "listing secrets: Google sends the same page again and again")
+			return nil, provider.NewError(provider.Unavailable, "listing secrets: Google sends the same page again and again")
 		}
 		pages[in.PageToken] = true
 	}
@@ -98,8 +98,8 @@ func (c *Client) list(ctx context.Context, q store.Query) ([]string, error) {
 // explainList knows that what does not exist is the project or the location: a list may be empty.
 func (c *Client) explainList(err error, what string) error {
 	e := gcpconfig.Explain(err, what)
-	if e.Class == store.NotFound {
-		return store.NewError(store.Invalid, "spec.projectID, spec.location: Google knows no %s", c.parent)
+	if e.Class == provider.NotFound {
+		return provider.NewError(provider.Invalid, "spec.projectID, spec.location: Google knows no %s", c.parent)
 	}
 	return e
 }
@@ -108,13 +108,13 @@ func (c *Client) explainList(err error, what string) error {
 func (c *Client) listed(s *pb.Secret) (string, error) {
 	_, id, ok := strings.Cut(s.GetName(), secretsPart)
 	if !ok || !secretID.MatchString(id) {
-		return "", store.NewError(store.Unavailable, "listing secrets: the answer of Google has a secret without a proper name")
+		return "", provider.NewError(provider.Unavailable, "listing secrets: the answer of Google has a secret without a proper name")
 	}
 	return id, nil
 }
 
 // selects tells whether a query selects a secret. The filters of Google only keep answers short.
-func selects(q store.Query, id string, labels map[string]string) bool {
+func selects(q provider.Query, id string, labels map[string]string) bool {
 	if !strings.HasPrefix(id, q.Path) || q.Name != nil && !q.Name.MatchString(id) {
 		return false
 	}
@@ -134,7 +134,7 @@ var (
 
 // filter has Google leave out what cannot match, by
 // https://cloud.google.com/secret-manager/docs/filtering. What would need quotes is left to selects.
-func filter(q store.Query) string {
+func filter(q provider.Query) string {
 	var terms []string
 	add := func(field, value string) {
 		if plainText.MatchString(value) && !operator.MatchString(value) {

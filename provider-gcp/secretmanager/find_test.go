@@ -10,11 +10,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/grpc/codes"
 
-	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/provider"
 	"github.com/direct-secrets/direct-secrets/provider-gcp/emulator"
 )
 
-func search(t testing.TB, c *Client, q store.Query) (keys []string, err error) {
+func search(t testing.TB, c *Client, q provider.Query) (keys []string, err error) {
 	t.Helper()
 	for v, e := range c.Find(soon(t), q) {
 		if e != nil {
@@ -26,7 +26,7 @@ func search(t testing.TB, c *Client, q store.Query) (keys []string, err error) {
 	return keys, nil
 }
 
-func found(t testing.TB, c *Client, q store.Query) []string {
+func found(t testing.TB, c *Client, q provider.Query) []string {
 	t.Helper()
 	keys, err := search(t, c, q)
 	if err != nil {
@@ -49,19 +49,19 @@ func TestFind(t *testing.T) {
 	c := client(t, srv)
 	cases := map[string]struct {
 		reason string
-		query  store.Query
+		query  provider.Query
 		want   []string
 	}{
-		"All":      {"Nothing set selects everything.", store.Query{}, []string{"SHOP-upper", "odd", "shop-api", "shop-db", "workshop-db"}},
-		"Path":     {"A path is a prefix; Google's filter alone would match any part, in any case.", store.Query{Path: "shop-"}, []string{"shop-api", "shop-db"}},
-		"OddPath":  {"A path that no filter can hold is left to the client.", store.Query{Path: "-"}, nil},
-		"Operator": {"Nor one that would be an operator.", store.Query{Path: "or"}, nil},
-		"Name":     {"The expression matches any part.", store.Query{Name: regexp.MustCompile("db$")}, []string{"shop-db", "workshop-db"}},
-		"Tags":     {"All labels must be there.", store.Query{Tags: map[string]string{"team": "shop", "stage": "test"}}, []string{"shop-db"}},
-		"Value":    {"The whole value must match.", store.Query{Tags: map[string]string{"team": "shop"}}, []string{"shop-api", "shop-db"}},
-		"OddTags":  {"Labels that no filter can hold are left to the client.", store.Query{Tags: map[string]string{"name": "é_1", "and": "or"}}, []string{"odd"}},
-		"Hostile":  {"A label is no way into the filter.", store.Query{Tags: map[string]string{"team=shop OR name": "x OR name:s"}}, nil},
-		"Nothing":  {"No match is an empty list.", store.Query{Path: "none"}, nil},
+		"All":      {"Nothing set selects everything.", provider.Query{}, []string{"SHOP-upper", "odd", "shop-api", "shop-db", "workshop-db"}},
+		"Path":     {"A path is a prefix; Google's filter alone would match any part, in any case.", provider.Query{Path: "shop-"}, []string{"shop-api", "shop-db"}},
+		"OddPath":  {"A path that no filter can hold is left to the client.", provider.Query{Path: "-"}, nil},
+		"Operator": {"Nor one that would be an operator.", provider.Query{Path: "or"}, nil},
+		"Name":     {"The expression matches any part.", provider.Query{Name: regexp.MustCompile("db$")}, []string{"shop-db", "workshop-db"}},
+		"Tags":     {"All labels must be there.", provider.Query{Tags: map[string]string{"team": "shop", "stage": "test"}}, []string{"shop-db"}},
+		"Value":    {"The whole value must match.", provider.Query{Tags: map[string]string{"team": "shop"}}, []string{"shop-api", "shop-db"}},
+		"OddTags":  {"Labels that no filter can hold are left to the client.", provider.Query{Tags: map[string]string{"name": "é_1", "and": "or"}}, []string{"odd"}},
+		"Hostile":  {"A label is no way into the filter.", provider.Query{Tags: map[string]string{"team=shop OR name": "x OR name:s"}}, nil},
+		"Nothing":  {"No match is an empty list.", provider.Query{Path: "none"}, nil},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -75,13 +75,13 @@ func TestFind(t *testing.T) {
 func TestFilter(t *testing.T) {
 	cases := map[string]struct {
 		reason string
-		query  store.Query
+		query  provider.Query
 		want   string
 	}{
-		"None":  {"Nothing set is no filter.", store.Query{}, ""},
-		"Both":  {"Path and labels narrow the list, in one order.", store.Query{Path: "shop-", Tags: map[string]string{"team": "shop", "a": "b"}}, "name:shop- AND labels.a=b AND labels.team=shop"},
-		"Part":  {"What would need quotes is left out.", store.Query{Path: "a b", Tags: map[string]string{"team": "x y", "T": "u", "ok": "1"}}, "labels.ok=1"},
-		"Empty": {"An empty value is no term.", store.Query{Tags: map[string]string{"team": ""}}, ""},
+		"None":  {"Nothing set is no filter.", provider.Query{}, ""},
+		"Both":  {"Path and labels narrow the list, in one order.", provider.Query{Path: "shop-", Tags: map[string]string{"team": "shop", "a": "b"}}, "name:shop- AND labels.a=b AND labels.team=shop"},
+		"Part":  {"What would need quotes is left out.", provider.Query{Path: "a b", Tags: map[string]string{"team": "x y", "T": "u", "ok": "1"}}, "labels.ok=1"},
+		"Empty": {"An empty value is no term.", provider.Query{Tags: map[string]string{"team": ""}}, ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -99,7 +99,7 @@ func TestFindNarrows(t *testing.T) {
 	}
 	srv.Put("shop-db", []byte("x"))
 	c := client(t, srv)
-	if got := found(t, c, store.Query{Path: "shop-"}); !cmp.Equal(got, []string{"shop-db"}) {
+	if got := found(t, c, provider.Query{Path: "shop-"}); !cmp.Equal(got, []string{"shop-db"}) {
 		t.Errorf("found %v", got)
 	}
 	if diff := cmp.Diff(map[string]int{emulator.MethodToken: 1, "ListSecrets": 1, access: 1}, srv.CallCounts()); diff != "" {
@@ -114,27 +114,27 @@ func TestFindWithoutValue(t *testing.T) {
 	srv.Put("gone", []byte("x"))
 	srv.SetState("gone", 1, pb.SecretVersion_DESTROYED)
 	c := client(t, srv)
-	if got := found(t, c, store.Query{}); !cmp.Equal(got, []string{"good"}) {
+	if got := found(t, c, provider.Query{}); !cmp.Equal(got, []string{"good"}) {
 		t.Errorf("What has no value for good is left out: %v", got)
 	}
 	srv.Put("off", []byte("x"))
 	srv.SetState("off", 1, pb.SecretVersion_DISABLED)
-	_, err := search(t, c, store.Query{})
-	fails(t, "What is switched off still exists; a list without it would remove its key.", err, store.Invalid, `secret "off": is disabled`)
+	_, err := search(t, c, provider.Query{})
+	fails(t, "What is switched off still exists; a list without it would remove its key.", err, provider.Invalid, `secret "off": is disabled`)
 }
 
 func TestFindFailures(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		fault  emulator.Fault
-		class  store.Class
+		class  provider.Class
 		part   string
 	}{
-		"SamePage":  {"A list without an end is broken off.", emulator.Fault{Method: "ListSecrets", Body: emulator.BodySamePage}, store.Unavailable, ""},
-		"NoProject": {"A project that does not exist is not empty.", emulator.Fault{Method: "ListSecrets", Code: codes.NotFound}, store.Invalid, "spec.projectID"},
-		"MayNot":    {"Who may not list finds nothing out.", emulator.Fault{Method: "ListSecrets", Code: codes.PermissionDenied}, store.Denied, "listing secrets"},
-		"OneDenied": {"One secret that may not be read spoils the list.", emulator.Fault{Method: access, Secret: "b", Code: codes.PermissionDenied}, store.Denied, `secret "b"`},
-		"OneBroken": {"So does one that is damaged.", emulator.Fault{Method: access, Secret: "b", Body: emulator.BodyBadChecksum}, store.Unavailable, `secret "b"`},
+		"SamePage":  {"A list without an end is broken off.", emulator.Fault{Method: "ListSecrets", Body: emulator.BodySamePage}, provider.Unavailable, ""},
+		"NoProject": {"A project that does not exist is not empty.", emulator.Fault{Method: "ListSecrets", Code: codes.NotFound}, provider.Invalid, "spec.projectID"},
+		"MayNot":    {"Who may not list finds nothing out.", emulator.Fault{Method: "ListSecrets", Code: codes.PermissionDenied}, provider.Denied, "listing secrets"},
+		"OneDenied": {"One secret that may not be read spoils the list.", emulator.Fault{Method: access, Secret: "b", Code: codes.PermissionDenied}, provider.Denied, `secret "b"`},
+		"OneBroken": {"So does one that is damaged.", emulator.Fault{Method: access, Secret: "b", Body: emulator.BodyBadChecksum}, provider.Unavailable, `secret "b"`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -144,7 +144,7 @@ func TestFindFailures(t *testing.T) {
 			}
 			c := client(t, srv)
 			srv.Inject(tc.fault)
-			_, err := search(t, c, store.Query{})
+			_, err := search(t, c, provider.Query{})
 			fails(t, tc.reason, err, tc.class, tc.part)
 		})
 	}

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
 // FuzzNames has a user write any key and version, and Google answer with any name.
@@ -19,7 +19,7 @@ func FuzzNames(f *testing.F) {
 	f.Fuzz(func(t *testing.T, key, version, name string) {
 		id, err := c.idOf(key)
 		switch {
-		case err != nil && (store.ClassOf(err) != store.Invalid || len(err.Error()) > 1000):
+		case err != nil && (provider.ClassOf(err) != provider.Invalid || len(err.Error()) > 1000):
 			t.Errorf("idOf(%q): %s", key, err)
 		case err == nil && (!plain.MatchString(id) || key != id && key != "projects/p/secrets/"+id):
 			t.Errorf("idOf(%q) = %q", key, id)
@@ -31,7 +31,7 @@ func FuzzNames(f *testing.F) {
 		if n, ok := numberOf(name, id); ok && (!number.MatchString(n) || !strings.HasSuffix(name, "/secrets/"+id+"/versions/"+n)) {
 			t.Errorf("numberOf(%q, %q) = %q", name, id, n)
 		}
-		for term := range strings.SplitSeq(filter(store.Query{Path: key, Tags: map[string]string{version: name, name: key}}), " AND ") {
+		for term := range strings.SplitSeq(filter(provider.Query{Path: key, Tags: map[string]string{version: name, name: key}}), " AND ") {
 			if term != "" && !regexp.MustCompile(`^(name:|labels\.[a-z0-9_-]+=)[A-Za-z0-9_-]+$`).MatchString(term) {
 				t.Errorf("the filter has a term %q", term)
 			}

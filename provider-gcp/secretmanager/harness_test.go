@@ -8,7 +8,7 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 
 	common "github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
-	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/provider"
 	"github.com/direct-secrets/direct-secrets/provider-gcp/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/provider-gcp/emulator"
 )
@@ -29,7 +29,7 @@ func (s *testStore) SecretValue(_ context.Context, sel common.SecretKeySelector)
 	if v := s.secrets[sel.Key]; len(v) > 0 {
 		return v, nil
 	}
-	return nil, store.NewError(store.Invalid, "auth: Secret shop/%s has no value under key %q; add it or correct the reference", sel.Name, sel.Key)
+	return nil, provider.NewError(provider.Invalid, "auth: Secret shop/%s has no value under key %q; add it or correct the reference", sel.Name, sel.Key)
 }
 
 func (s *testStore) ConfigMapValue(context.Context, common.ConfigMapKeySelector) ([]byte, error) {
@@ -47,7 +47,7 @@ func (s *testStore) Ambient() error {
 	if s.ambient {
 		return nil
 	}
-	return store.NewError(store.Invalid, "auth is not set")
+	return provider.NewError(provider.Invalid, "auth is not set")
 }
 
 func (s *testStore) connect(ctx context.Context) (*Client, error) {

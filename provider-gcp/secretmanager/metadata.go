@@ -11,7 +11,7 @@ import (
 
 	pb "cloud.google.com/go/secretmanager/apiv1/secretmanagerpb"
 
-	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
 const (
@@ -65,7 +65,9 @@ type replica struct {
 	encryption
 }
 
-func refused(format string, args ...any) error { return store.NewError(store.Invalid, format, args...) }
+func refused(format string, args ...any) error {
+	return provider.NewError(provider.Invalid, format, args...)
+}
 
 // settingsOf reads metadata strictly: what is not understood would be forgotten in silence.
 func (c *Client) settingsOf(metadata []byte) (settings, error) {

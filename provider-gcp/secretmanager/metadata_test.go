@@ -8,7 +8,7 @@ import (
 	pb "cloud.google.com/go/secretmanager/apiv1/secretmanagerpb"
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/provider"
 	"github.com/direct-secrets/direct-secrets/provider-gcp/emulator"
 )
 
@@ -55,15 +55,15 @@ func TestRefusedBeforeAnyCall(t *testing.T) {
 	c := client(t, srv)
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			at := store.Target{Key: tc.key, Metadata: []byte(tc.metadata)}
+			at := provider.Target{Key: tc.key, Metadata: []byte(tc.metadata)}
 			if tc.metadata == "" {
 				at.Metadata = nil
 			}
 			_, observed := c.Observe(soon(t), at)
 			_, created := c.Create(soon(t), at, []byte("x"), mark)
-			_, updated := c.Update(soon(t), at, store.Observed{Version: "1"}, []byte("x"))
+			_, updated := c.Update(soon(t), at, provider.Observed{Version: "1"}, []byte("x"))
 			for _, err := range []error{observed, created, updated} {
-				fails(t, tc.reason, err, store.Invalid, tc.part)
+				fails(t, tc.reason, err, provider.Invalid, tc.part)
 				if err != nil && len(err.Error()) > 1000 {
 					t.Errorf("%s\nthe message has %d characters", tc.reason, len(err.Error()))
 				}
@@ -72,19 +72,19 @@ func TestRefusedBeforeAnyCall(t *testing.T) {
 	}
 	for size, part := range map[int]string{0: "the value is empty", maxSize + 1: "the value has 65537 bytes"} {
 		_, created := c.Create(soon(t), target(""), make([]byte, size), mark)
-		_, updated := c.Update(soon(t), target(""), store.Observed{Version: "1", Data: []byte("x")}, make([]byte, size))
-		fails(t, "Google stores neither nothing nor much.", created, store.Invalid, part)
-		fails(t, "Google stores neither nothing nor much.", updated, store.Invalid, part)
+		_, updated := c.Update(soon(t), target(""), provider.Observed{Version: "1", Data: []byte("x")}, make([]byte, size))
+		fails(t, "Google stores neither nothing nor much.", created, provider.Invalid, part)
+		fails(t, "Google stores neither nothing nor much.", updated, provider.Invalid, part)
 	}
 	mostly := `{"annotations":{"a":"` + strings.Repeat("x", 16<<10-2) + `"}}`
 	_, err := c.Create(soon(t), target(mostly), []byte("x"), mark)
-	fails(t, "The mark needs room, too.", err, store.Invalid, "metadata.annotations: with them")
+	fails(t, "The mark needs room, too.", err, provider.Invalid, "metadata.annotations: with them")
 	if n := srv.Calls(""); n != 0 {
 		t.Errorf("%d calls, want none: %v", n, srv.CallCounts())
 	}
 	regional := client(t, srv, func(s *testStore) { s.Spec.Location = "europe-west3" })
 	_, err = regional.Observe(soon(t), target(`{"replication":{"automatic":{}}}`))
-	fails(t, "Secrets of a location have no replication.", err, store.Invalid, "metadata.replication: secrets of a location")
+	fails(t, "Secrets of a location have no replication.", err, provider.Invalid, "metadata.replication: secrets of a location")
 }
 
 // secretOf reads a secret past the client's writes.
@@ -124,7 +124,7 @@ func TestReplication(t *testing.T) {
 			o, err := c.Observe(soon(t), target(tc.wanted))
 			switch {
 			case !tc.fits:
-				fails(t, tc.reason, err, store.Invalid, "metadata.replication: the secret exists with another one, which cannot be changed")
+				fails(t, tc.reason, err, provider.Invalid, "metadata.replication: the secret exists with another one, which cannot be changed")
 			case err != nil, len(o.Drift) > 0:
 				t.Errorf("%s\ndrift %q, %v", tc.reason, o.Drift, err)
 			}
@@ -169,7 +169,7 @@ func TestDrift(t *testing.T) {
 	srv.Put("db", nil, emulator.Empty(), emulator.Labels(map[string]string{"theirs": "x"}))
 	before := srv.Calls(add)
 	_, err = c.Update(soon(t), target(`{"labels":{"team":"bank"}}`), moved, []byte("y"))
-	fails(t, "Settings that somebody else changes meanwhile are not overwritten.", err, store.Conflict, `secret "db": somebody else has changed it meanwhile`)
+	fails(t, "Settings that somebody else changes meanwhile are not overwritten.", err, provider.Conflict, `secret "db": somebody else has changed it meanwhile`)
 	if diff := cmp.Diff(map[string]string{"theirs": "x"}, secretOf(t, c).GetLabels()); diff != "" || srv.Calls(add) != before {
 		t.Errorf("%d versions were added; labels: -want, +got:\n%s", srv.Calls(add)-before, diff)
 	}

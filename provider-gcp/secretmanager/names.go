@@ -6,7 +6,7 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/provider"
 	"github.com/direct-secrets/direct-secrets/provider-gcp/apis/v1alpha1"
 )
 
@@ -38,12 +38,12 @@ func (c *Client) idOf(key string) (string, error) {
 	if strings.HasPrefix(key, "projects/") {
 		own, ok := strings.CutPrefix(key, c.parent+secretsPart)
 		if !ok {
-			return "", store.NewError(store.Invalid, "key %s: is not a secret of %s; use a store of its own for another project or location", shown(key), c.parent)
+			return "", provider.NewError(provider.Invalid, "key %s: is not a secret of %s; use a store of its own for another project or location", shown(key), c.parent)
 		}
 		id = own
 	}
 	if !secretID.MatchString(id) {
-		return "", store.NewError(store.Invalid, "key %s: is not the id of a secret, which has at most 255 letters, digits, _ and - (the version goes into version, a part of a value into property)", shown(key))
+		return "", provider.NewError(provider.Invalid, "key %s: is not the id of a secret, which has at most 255 letters, digits, _ and - (the version goes into version, a part of a value into property)", shown(key))
 	}
 	return id, nil
 }
@@ -56,7 +56,7 @@ func versionOf(v string) (string, error) {
 	case number.MatchString(v), alias.MatchString(v):
 		return v, nil
 	}
-	return "", store.NewError(store.Invalid, "version %s: is neither a number nor an alias", shown(v))
+	return "", provider.NewError(provider.Invalid, "version %s: is neither a number nor an alias", shown(v))
 }
 
 // numberOf returns the version that an answer is of, if it is of the secret. Answers name projects by
@@ -84,7 +84,7 @@ func shown(s string) string {
 }
 
 // about names what a ref asks for.
-func about(ref store.Ref) string {
+func about(ref provider.Ref) string {
 	if ref.Version != "" {
 		return fmt.Sprintf("secret %q version %q", ref.Key, ref.Version)
 	}

@@ -8,15 +8,14 @@ import (
 	"google.golang.org/grpc/codes"
 
 	common "github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
-	"github.com/direct-secrets/direct-secrets/common/push"
-	"github.com/direct-secrets/direct-secrets/common/push/pushtest"
+	"github.com/direct-secrets/direct-secrets/common/provider/conformance"
 	"github.com/direct-secrets/direct-secrets/provider-gcp/emulator"
 )
 
-func TestPushModel(t *testing.T) { pushtest.Model(t, harness(start(t))) }
+func TestPushModel(t *testing.T) { conformance.PushModel(t, harness(start(t))) }
 
-func pusher(c *Client, mark string) push.Pusher {
-	return push.Pusher{Kind: "GCPSecretManager", Writer: c, Policies: push.Policies{
+func pusher(c *Client, mark string) conformance.Pusher {
+	return conformance.Pusher{Kind: "GCPSecretManager", Writer: c, Policies: conformance.PushPolicies{
 		Update: common.UpdateReplace, Adoption: common.AdoptionAdopt, Mark: mark, Features: c.Features(),
 	}}
 }
@@ -55,7 +54,7 @@ func TestPushCrosses(t *testing.T) {
 				srv.Inject(tc.fault)
 			}()
 			p := pusher(c, mark)
-			o := p.Apply(ctx, target(""), []push.Value{{Property: "ours", Data: []byte("1")}}, nil)
+			o := p.Apply(ctx, target(""), []conformance.PushValue{{Property: "ours", Data: []byte("1")}}, nil)
 			if bad := tc.want == tc.theirs; (o.Err != nil) != bad {
 				t.Errorf("%s\nerror %v, want one: %t", tc.reason, o.Err, bad)
 			}
@@ -68,5 +67,5 @@ func TestPushCrosses(t *testing.T) {
 
 func TestPushProperties(t *testing.T) {
 	srv := start(t)
-	pushtest.Properties(t, harness(srv), func(string) int { return srv.Calls(add) })
+	conformance.PushProperties(t, harness(srv), func(string) int { return srv.Calls(add) })
 }

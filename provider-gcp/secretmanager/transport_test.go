@@ -6,15 +6,15 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/direct-secrets/direct-secrets/common/store"
-	"github.com/direct-secrets/direct-secrets/common/store/storetest"
+	"github.com/direct-secrets/direct-secrets/common/provider"
+	"github.com/direct-secrets/direct-secrets/common/provider/conformance"
 )
 
 // TestTransportOfLogins has logins go where reads go, which so come to nothing before them.
 func TestTransportOfLogins(t *testing.T) {
 	srv := start(t)
 	h := harness(srv)
-	h.ConnectTo = func(ctx context.Context, url string) (store.Client, error) {
+	h.ConnectTo = func(ctx context.Context, url string) (provider.Client, error) {
 		s := storeOf(srv)
 		s.Spec.Endpoint = url
 		s.secrets["key.json"] = bytes.ReplaceAll(srv.Key(reader), []byte(srv.URL()), []byte(url))
@@ -24,7 +24,7 @@ func TestTransportOfLogins(t *testing.T) {
 		"transport/no-such-host": "logins go to Google itself unless the endpoint is on loopback",
 		"transport/newer":        "a key signs for which server a login is, so none goes through another",
 	}
-	checks, err := storetest.Checks(t.Context(), h)
+	checks, err := conformance.Checks(t.Context(), h)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,30 +12,32 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/fieldmaskpb"
 
-	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/provider"
 	"github.com/direct-secrets/direct-secrets/provider-gcp/gcpconfig"
 )
 
 // maxSize is the largest value that Google stores, in bytes.
 const maxSize = 64 << 10
 
-var _ store.Writer = &Client{}
+var _ provider.Writer = &Client{}
 
 // Features are both: a secret is created once, with its mark, and though nobody guards its versions, their
 // numbers tell whether somebody wrote in between.
-func (c *Client) Features() store.Features { return store.Features{Exclusive: true, Guarded: true} }
+func (c *Client) Features() provider.Features {
+	return provider.Features{Exclusive: true, Guarded: true}
+}
 
 // A remote is the secret of a Target.
 type remote struct {
-	store.Target
+	provider.Target
 	settings
 
 	id, name string
 }
 
-func (r remote) String() string { return about(store.Ref{Key: r.Key}) }
+func (r remote) String() string { return about(provider.Ref{Key: r.Key}) }
 
-func (c *Client) remoteOf(t store.Target) (remote, error) {
+func (c *Client) remoteOf(t provider.Target) (remote, error) {
 	id, err := c.idOf(t.Key)
 	if err != nil {
 		return remote{}, err
@@ -59,20 +61,20 @@ func checkSize(data []byte) error {
 }
 
 // Observe reads a secret and its latest version. One that is disabled or destroyed is no value.
-func (c *Client) Observe(ctx context.Context, t store.Target) (store.Observed, error) {
+func (c *Client) Observe(ctx context.Context, t provider.Target) (provider.Observed, error) {
 	r, err := c.remoteOf(t)
 	if err != nil {
-		return store.Observed{}, err
+		return provider.Observed{}, err
 	}
 	s, err := c.secret(ctx, r)
 	if err != nil {
-		return store.Observed{}, err
+		return provider.Observed{}, err
 	}
 	if err := r.fits(s); err != nil {
-		return store.Observed{}, err
+		return provider.Observed{}, err
 	}
 	v, err := c.enabled(ctx, r, latest)
-	return store.Observed{
+	return provider.Observed{
 		Data: v.Data, Version: v.Version, ID: idOfSecret(s), Mark: s.GetAnnotations()[createdBy], Drift: r.drift(s), Token: s.GetEtag(),
 	}, err
 }
@@ -89,45 +91,45 @@ func (c *Client) secret(ctx context.Context, r remote) (*pb.Secret, error) {
 	case err != nil:
 		return nil, gcpconfig.Explain(err, r.String())
 	case !strings.HasSuffix(s.GetName(), secretsPart+r.id):
-		return nil, store.NewError(store.Unavailable, "%s: the answer of Google is not of this secret", r)
+		return nil, provider.NewError(provider.Unavailable, "%s: the answer of Google is not of this secret", r)
 	}
 	return s, nil
 }
 
 // enabled reads a version; the zero Value where there is none with a value that can be read.
-func (c *Client) enabled(ctx context.Context, r remote, version string) (store.Value, error) {
+func (c *Client) enabled(ctx context.Context, r remote, version string) (provider.Value, error) {
 	name := r.name + versionsPart + version
 	out, err := gcpconfig.Call(ctx, c.config, c.api.AccessSecretVersion, &pb.AccessSecretVersionRequest{Name: name}, params("name", name))
 	if err == nil {
-		return value(store.Ref{Key: r.Key}, r.id, out)
+		return value(provider.Ref{Key: r.Key}, r.id, out)
 	}
 	e := gcpconfig.Explain(err, r.String())
-	if e.Class == store.NotFound || gcpconfig.IsDisabled(err) {
-		return store.Value{}, nil
+	if e.Class == provider.NotFound || gcpconfig.IsDisabled(err) {
+		return provider.Value{}, nil
 	}
-	return store.Value{}, e
+	return provider.Value{}, e
 }
 
 // Create makes a secret that bears the mark, and then its first version. Where that fails the secret is
 // removed again.
-func (c *Client) Create(ctx context.Context, t store.Target, data []byte, mark string) (store.Written, error) {
+func (c *Client) Create(ctx context.Context, t provider.Target, data []byte, mark string) (provider.Written, error) {
 	r, err := c.remoteOf(t)
 	if err != nil {
-		return store.Written{}, err
+		return provider.Written{}, err
 	}
 	if err := checkSize(data); err != nil {
-		return store.Written{}, err
+		return provider.Written{}, err
 	}
 	s, err := r.secret(c.regional(), mark)
 	if err != nil {
-		return store.Written{}, err
+		return provider.Written{}, err
 	}
 	made, err := gcpconfig.Call(ctx, c.config, c.api.CreateSecret,
 		&pb.CreateSecretRequest{Parent: c.parent, SecretId: r.id, Secret: s}, params("parent", c.parent))
 	if err != nil {
-		return store.Written{}, gcpconfig.Explain(err, r.String())
+		return provider.Written{}, gcpconfig.Explain(err, r.String())
 	}
-	w, err := c.add(ctx, r, store.Observed{ID: idOfSecret(made)}, data)
+	w, err := c.add(ctx, r, provider.Observed{ID: idOfSecret(made)}, data)
 	if err != nil {
 		c.withdraw(ctx, r, made.GetEtag())
 	}
@@ -141,7 +143,7 @@ func (c *Client) withdraw(ctx context.Context, r remote, etag string) {
 	const first = "1"
 	name := r.name + versionsPart + first
 	_, err := gcpconfig.Call(ctx, c.config, c.api.GetSecretVersion, &pb.GetSecretVersionRequest{Name: name}, params("name", name))
-	if err == nil || !store.IsNotFound(gcpconfig.Explain(err, "")) {
+	if err == nil || !provider.IsNotFound(gcpconfig.Explain(err, "")) {
 		return
 	}
 	_ = c.remove(ctx, r, etag) // The error that led here is the one to report.
@@ -149,31 +151,31 @@ func (c *Client) withdraw(ctx context.Context, r remote, etag string) {
 
 // Update adds a version, and brings the settings in line first, so that what is found out about the
 // version is the last word.
-func (c *Client) Update(ctx context.Context, t store.Target, seen store.Observed, data []byte) (store.Written, error) {
+func (c *Client) Update(ctx context.Context, t provider.Target, seen provider.Observed, data []byte) (provider.Written, error) {
 	r, err := c.remoteOf(t)
 	if err != nil {
-		return store.Written{}, err
+		return provider.Written{}, err
 	}
 	same := data == nil || seen.Version != "" && bytes.Equal(data, seen.Data)
 	if !same {
 		if err := checkSize(data); err != nil {
-			return store.Written{}, err
+			return provider.Written{}, err
 		}
 	}
 	if len(seen.Drift) > 0 {
 		if err := c.align(ctx, r, seen); err != nil {
-			return store.Written{}, err
+			return provider.Written{}, err
 		}
 	}
 	if same {
-		return store.Written{Version: seen.Version, ID: seen.ID}, nil
+		return provider.Written{Version: seen.Version, ID: seen.ID}, nil
 	}
 	return c.add(ctx, r, seen, data)
 }
 
 // align gives a secret its settings. Google replaces a map as a whole, so what others set is sent along,
 // and the etag tells whether they have just changed it.
-func (c *Client) align(ctx context.Context, r remote, seen store.Observed) error {
+func (c *Client) align(ctx context.Context, r remote, seen provider.Observed) error {
 	s, err := c.secret(ctx, r)
 	if err != nil {
 		return goneIsConflict(err, r)
@@ -193,22 +195,22 @@ func (c *Client) align(ctx context.Context, r remote, seen store.Observed) error
 
 // add adds a version. Google does not compare with what the caller has seen, but numbers versions without
 // gaps: if the new one does not follow on the one that was seen, then it covers what somebody else wrote.
-func (c *Client) add(ctx context.Context, r remote, seen store.Observed, data []byte) (store.Written, error) {
+func (c *Client) add(ctx context.Context, r remote, seen provider.Observed, data []byte) (provider.Written, error) {
 	out, err := gcpconfig.CallOnce(ctx, c.config, c.api.AddSecretVersion, &pb.AddSecretVersionRequest{
 		Parent:  r.name,
 		Payload: &pb.SecretPayload{Data: data, DataCrc32C: proto.Int64(int64(crc32.Checksum(data, castagnoli)))},
 	}, params("parent", r.name))
 	if err != nil {
-		return store.Written{}, goneIsConflict(gcpconfig.Explain(err, r.String()), r)
+		return provider.Written{}, goneIsConflict(gcpconfig.Explain(err, r.String()), r)
 	}
 	version, ok := numberOf(out.GetName(), r.id)
 	switch {
 	case !ok:
-		return store.Written{}, store.NewError(store.Unavailable, "%s: the answer of Google is not of this secret", r)
+		return provider.Written{}, provider.NewError(provider.Unavailable, "%s: the answer of Google is not of this secret", r)
 	case !out.GetClientSpecifiedPayloadChecksum():
-		return store.Written{}, store.NewError(store.Unavailable, "%s: Google did not check what it stored", r)
+		return provider.Written{}, provider.NewError(provider.Unavailable, "%s: Google did not check what it stored", r)
 	}
-	w := store.Written{Version: version, ID: seen.ID}
+	w := provider.Written{Version: version, ID: seen.ID}
 	before, err := strconv.ParseInt(version, 10, 64)
 	if before--; err != nil || before == 0 || strconv.FormatInt(before, 10) == seen.Version {
 		return w, nil
@@ -216,7 +218,7 @@ func (c *Client) add(ctx context.Context, r remote, seen store.Observed, data []
 	covered, err := c.enabled(ctx, r, strconv.FormatInt(before, 10))
 	if err != nil {
 		e := gcpconfig.Explain(err, "")
-		return store.Written{}, &store.Error{Class: e.Class, RetryAfter: e.RetryAfter, Message: "version " + version +
+		return provider.Written{}, &provider.Error{Class: e.Class, RetryAfter: e.RetryAfter, Message: "version " + version +
 			" was written, and version " + strconv.FormatInt(before, 10) + ", which somebody else wrote at the same time, cannot be read to bring it back: " + e.Message}
 	}
 	w.Lost = covered.Data
@@ -224,14 +226,14 @@ func (c *Client) add(ctx context.Context, r remote, seen store.Observed, data []
 }
 
 // Delete removes a secret with all its versions.
-func (c *Client) Delete(ctx context.Context, t store.Target, seen store.Observed) error {
-	r, err := c.remoteOf(store.Target{Key: t.Key})
+func (c *Client) Delete(ctx context.Context, t provider.Target, seen provider.Observed) error {
+	r, err := c.remoteOf(provider.Target{Key: t.Key})
 	if err != nil {
 		return err
 	}
 	s, err := c.secret(ctx, r)
 	switch {
-	case store.IsNotFound(err):
+	case provider.IsNotFound(err):
 		return nil
 	case err != nil:
 		return err
@@ -249,7 +251,7 @@ func (c *Client) Delete(ctx context.Context, t store.Target, seen store.Observed
 // remove removes a secret whose settings did not change since it had the etag.
 func (c *Client) remove(ctx context.Context, r remote, etag string) error {
 	_, err := gcpconfig.Call(ctx, c.config, c.api.DeleteSecret, &pb.DeleteSecretRequest{Name: r.name, Etag: etag}, params("name", r.name))
-	if err != nil && gcpconfig.Explain(err, "").Class == store.NotFound {
+	if err != nil && gcpconfig.Explain(err, "").Class == provider.NotFound {
 		return nil
 	}
 	return refusal(err, r)
@@ -267,13 +269,13 @@ func refusal(err error, r remote) error {
 }
 
 func changed(r remote) error {
-	return store.NewError(store.Conflict, "%s: somebody else has changed it meanwhile", r)
+	return provider.NewError(provider.Conflict, "%s: somebody else has changed it meanwhile", r)
 }
 
 // goneIsConflict turns the NotFound of a secret that was there into a Conflict.
 func goneIsConflict(err error, r remote) error {
-	if store.IsNotFound(err) {
-		return store.NewError(store.Conflict, "%s: somebody else has deleted it meanwhile", r)
+	if provider.IsNotFound(err) {
+		return provider.NewError(provider.Conflict, "%s: somebody else has deleted it meanwhile", r)
 	}
 	return err
 }

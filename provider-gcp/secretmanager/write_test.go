@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/grpc/codes"
 
-	"github.com/direct-secrets/direct-secrets/common/store"
-	"github.com/direct-secrets/direct-secrets/common/store/storetest"
+	"github.com/direct-secrets/direct-secrets/common/provider"
+	"github.com/direct-secrets/direct-secrets/common/provider/conformance"
 	"github.com/direct-secrets/direct-secrets/provider-gcp/emulator"
 )
 
@@ -25,7 +25,7 @@ func TestConformanceOfRegionalWrites(t *testing.T) {
 	const location = "europe-west3"
 	srv := start(t)
 	h := harness(srv)
-	h.Connect = func(ctx context.Context) (store.Client, error) {
+	h.Connect = func(ctx context.Context) (provider.Client, error) {
 		s := storeOf(srv)
 		s.Spec.Location = location
 		return s.connect(ctx)
@@ -38,7 +38,7 @@ func TestConformanceOfRegionalWrites(t *testing.T) {
 		srv.Delete(key, emulator.At(location))
 		return nil
 	}
-	checks, err := storetest.Checks(t.Context(), h)
+	checks, err := conformance.Checks(t.Context(), h)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,15 +57,15 @@ func TestConformanceOfRegionalWrites(t *testing.T) {
 	}
 }
 
-func target(metadata string) store.Target {
-	t := store.Target{Key: "db"}
+func target(metadata string) provider.Target {
+	t := provider.Target{Key: "db"}
 	if metadata != "" {
 		t.Metadata = []byte(metadata)
 	}
 	return t
 }
 
-func observe(t *testing.T, c *Client, metadata string) store.Observed {
+func observe(t *testing.T, c *Client, metadata string) provider.Observed {
 	t.Helper()
 	o, err := c.Observe(soon(t), target(metadata))
 	if err != nil {
@@ -102,7 +102,7 @@ func TestNoValue(t *testing.T) {
 			if err != nil || w.Version != tc.want || w.ID != o.ID || w.Lost != nil {
 				t.Errorf("%s\nUpdate(...) = %+v, %v", tc.reason, w, err)
 			}
-			if err := c.Delete(soon(t), target(""), o); store.ClassOf(err) != store.Conflict {
+			if err := c.Delete(soon(t), target(""), o); provider.ClassOf(err) != provider.Conflict {
 				t.Errorf("%s\nWhat has a value now is not deleted as one without: %v", tc.reason, err)
 			}
 		})
@@ -114,42 +114,42 @@ func TestWrittenInBetween(t *testing.T) {
 		reason string
 		others func(srv *emulator.Server)
 		data   string
-		want   store.Written
-		class  store.Class
+		want   provider.Written
+		class  provider.Class
 		part   string
 	}{
-		"Nobody": {"One number further nobody was there.", func(*emulator.Server) {}, "ours", store.Written{Version: "2"}, "", ""},
+		"Nobody": {"One number further nobody was there.", func(*emulator.Server) {}, "ours", provider.Written{Version: "2"}, "", ""},
 		"One": {"What was covered comes back.", func(srv *emulator.Server) { srv.Put("db", []byte("theirs")) }, "ours",
-			store.Written{Version: "3", Lost: []byte("theirs")}, "", ""},
+			provider.Written{Version: "3", Lost: []byte("theirs")}, "", ""},
 		"Several": {"Of several it is the latest, for it was made of the others.", func(srv *emulator.Server) {
 			srv.Put("db", []byte("theirs"))
 			srv.Put("db", []byte("latest"))
-		}, "ours", store.Written{Version: "4", Lost: []byte("latest")}, "", ""},
-		"Empty": {"An empty value is one.", func(srv *emulator.Server) { srv.Put("db", []byte{}) }, "ours", store.Written{Version: "3", Lost: []byte{}}, "", ""},
+		}, "ours", provider.Written{Version: "4", Lost: []byte("latest")}, "", ""},
+		"Empty": {"An empty value is one.", func(srv *emulator.Server) { srv.Put("db", []byte{}) }, "ours", provider.Written{Version: "3", Lost: []byte{}}, "", ""},
 		"Disabled": {"What somebody switched off again is not brought back.", func(srv *emulator.Server) {
 			srv.Put("db", []byte("theirs"))
 			srv.SetState("db", 2, pb.SecretVersion_DISABLED)
-		}, "ours", store.Written{Version: "3"}, "", ""},
+		}, "ours", provider.Written{Version: "3"}, "", ""},
 		"Destroyed": {"What is gone cannot be.", func(srv *emulator.Server) {
 			srv.Put("db", []byte("theirs"))
 			srv.SetState("db", 2, pb.SecretVersion_DESTROYED)
-		}, "ours", store.Written{Version: "3"}, "", ""},
+		}, "ours", provider.Written{Version: "3"}, "", ""},
 		"Unreadable": {"What cannot be read is not kept secret.", func(srv *emulator.Server) {
 			srv.Put("db", []byte("theirs"))
 			srv.Inject(emulator.Fault{Method: access, Code: codes.PermissionDenied})
-		}, "ours", store.Written{}, store.Denied, "version 3 was written, and version 2, which somebody else wrote at the same time, cannot be read to bring it back"},
+		}, "ours", provider.Written{}, provider.Denied, "version 3 was written, and version 2, which somebody else wrote at the same time, cannot be read to bring it back"},
 		"Unchecked": {"What was not checked may be damaged.", func(srv *emulator.Server) {
 			srv.Inject(emulator.Fault{Method: add, Body: emulator.BodyNoPayload})
-		}, "ours", store.Written{}, store.Unavailable, "did not check"},
+		}, "ours", provider.Written{}, provider.Unavailable, "did not check"},
 		"OtherName": {"An answer of another secret proves nothing.", func(srv *emulator.Server) {
 			srv.Inject(emulator.Fault{Method: add, Body: emulator.BodyOtherName})
-		}, "ours", store.Written{}, store.Unavailable, "not of this secret"},
+		}, "ours", provider.Written{}, provider.Unavailable, "not of this secret"},
 		"Anew": {"A secret that was made anew begins with 1.", func(srv *emulator.Server) {
 			srv.Delete("db")
 			srv.Put("db", nil, emulator.Empty())
-		}, "ours", store.Written{Version: "1"}, "", ""},
-		"Gone": {"A secret that is gone stays so.", func(srv *emulator.Server) { srv.Delete("db") }, "ours", store.Written{}, store.Conflict, "has deleted it"},
-		"Same": {"What is there already makes no version.", func(*emulator.Server) {}, "seen", store.Written{Version: "1"}, "", ""},
+		}, "ours", provider.Written{Version: "1"}, "", ""},
+		"Gone": {"A secret that is gone stays so.", func(srv *emulator.Server) { srv.Delete("db") }, "ours", provider.Written{}, provider.Conflict, "has deleted it"},
+		"Same": {"What is there already makes no version.", func(*emulator.Server) {}, "seen", provider.Written{Version: "1"}, "", ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -180,13 +180,13 @@ func TestAddsOnce(t *testing.T) {
 		reason string
 		fault  emulator.Fault
 		calls  int
-		class  store.Class
+		class  provider.Class
 		want   string // the version that is current then
 	}{
-		"Lost":      {"What may have been done is not done again.", emulator.Fault{Body: emulator.BodyLost}, 1, store.Unavailable, "2"},
-		"Cut":       {"Nobody knows whether this was done.", emulator.Fault{Code: codes.Unavailable}, 1, store.Unavailable, "1"},
-		"Internal":  {"Nor this.", emulator.Fault{Code: codes.Internal}, 1, store.Unavailable, "1"},
-		"Aborted":   {"Nor this.", emulator.Fault{Code: codes.Aborted}, 1, store.Unavailable, "1"},
+		"Lost":      {"What may have been done is not done again.", emulator.Fault{Body: emulator.BodyLost}, 1, provider.Unavailable, "2"},
+		"Cut":       {"Nobody knows whether this was done.", emulator.Fault{Code: codes.Unavailable}, 1, provider.Unavailable, "1"},
+		"Internal":  {"Nor this.", emulator.Fault{Code: codes.Internal}, 1, provider.Unavailable, "1"},
+		"Aborted":   {"Nor this.", emulator.Fault{Code: codes.Aborted}, 1, provider.Unavailable, "1"},
 		"Throttled": {"What was refused was not done.", emulator.Fault{Code: codes.ResourceExhausted, Times: 2}, 3, "", "2"},
 		"Login":     {"Nor what lacked a login.", emulator.Fault{Code: codes.Unauthenticated, Times: 1}, 2, "", "2"},
 	}
@@ -213,25 +213,25 @@ func TestAddsOnce(t *testing.T) {
 }
 
 func TestCreateIsWhole(t *testing.T) {
-	none := store.Observed{}
+	none := provider.Observed{}
 	cases := map[string]struct {
 		reason string
 		faults []emulator.Fault
-		class  store.Class
-		want   store.Observed // none if the secret is not there
+		class  provider.Class
+		want   provider.Observed // none if the secret is not there
 	}{
-		"Refused":   {"A secret without its value is taken back.", []emulator.Fault{{Method: add, Code: codes.PermissionDenied}}, store.Denied, none},
-		"Throttled": {"So it is where Google wants fewer calls.", []emulator.Fault{{Method: add, Code: codes.ResourceExhausted}}, store.Throttled, none},
-		"Cut":       {"And where nothing came of the call.", []emulator.Fault{{Method: add, Code: codes.Unavailable}}, store.Unavailable, none},
-		"Lost": {"Where the value is there after all it stays, and bears the mark.", []emulator.Fault{{Method: add, Body: emulator.BodyLost}}, store.Unavailable,
-			store.Observed{Data: []byte("x"), Version: "1", Mark: mark}},
-		"NotTold": {"Where that cannot be told it stays, too.", []emulator.Fault{{Method: add, Code: codes.PermissionDenied}, {Method: "GetSecretVersion", Code: codes.PermissionDenied}}, store.Denied,
-			store.Observed{Mark: mark}},
-		"Stays": {"Where it cannot be taken back it bears the mark.", []emulator.Fault{{Method: add, Code: codes.PermissionDenied}, {Method: "DeleteSecret", Code: codes.PermissionDenied}}, store.Denied,
-			store.Observed{Mark: mark}},
-		"Changed": {"Whoever changed it meanwhile keeps it.", []emulator.Fault{{Method: add, Code: codes.PermissionDenied}, {Method: "DeleteSecret", Code: codes.FailedPrecondition}}, store.Denied,
-			store.Observed{Mark: mark}},
-		"Known": {"A secret that exists is nobody's to create.", []emulator.Fault{{Method: "CreateSecret", Code: codes.AlreadyExists}}, store.Conflict, none},
+		"Refused":   {"A secret without its value is taken back.", []emulator.Fault{{Method: add, Code: codes.PermissionDenied}}, provider.Denied, none},
+		"Throttled": {"So it is where Google wants fewer calls.", []emulator.Fault{{Method: add, Code: codes.ResourceExhausted}}, provider.Throttled, none},
+		"Cut":       {"And where nothing came of the call.", []emulator.Fault{{Method: add, Code: codes.Unavailable}}, provider.Unavailable, none},
+		"Lost": {"Where the value is there after all it stays, and bears the mark.", []emulator.Fault{{Method: add, Body: emulator.BodyLost}}, provider.Unavailable,
+			provider.Observed{Data: []byte("x"), Version: "1", Mark: mark}},
+		"NotTold": {"Where that cannot be told it stays, too.", []emulator.Fault{{Method: add, Code: codes.PermissionDenied}, {Method: "GetSecretVersion", Code: codes.PermissionDenied}}, provider.Denied,
+			provider.Observed{Mark: mark}},
+		"Stays": {"Where it cannot be taken back it bears the mark.", []emulator.Fault{{Method: add, Code: codes.PermissionDenied}, {Method: "DeleteSecret", Code: codes.PermissionDenied}}, provider.Denied,
+			provider.Observed{Mark: mark}},
+		"Changed": {"Whoever changed it meanwhile keeps it.", []emulator.Fault{{Method: add, Code: codes.PermissionDenied}, {Method: "DeleteSecret", Code: codes.FailedPrecondition}}, provider.Denied,
+			provider.Observed{Mark: mark}},
+		"Known": {"A secret that exists is nobody's to create.", []emulator.Fault{{Method: "CreateSecret", Code: codes.AlreadyExists}}, provider.Conflict, none},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -248,7 +248,7 @@ func TestCreateIsWhole(t *testing.T) {
 			}
 			o, err := c.Observe(soon(t), target(""))
 			if cmp.Equal(tc.want, none) {
-				fails(t, tc.reason, err, store.NotFound, "does not exist")
+				fails(t, tc.reason, err, provider.NotFound, "does not exist")
 				return
 			}
 			o.ID, o.Token = "", ""
@@ -280,13 +280,13 @@ func TestCreateCovers(t *testing.T) {
 			w, err := c.Create(soon(t), target(""), []byte("ours"), mark)
 			o := observe(t, c, "")
 			if refuse {
-				fails(t, "A refusal is told.", err, store.Denied, "")
+				fails(t, "A refusal is told.", err, provider.Denied, "")
 				if string(o.Data) != "theirs" {
 					t.Errorf("What somebody else wrote is not taken back: %+v", o)
 				}
 				return
 			}
-			if diff := cmp.Diff(store.Written{Version: "2", ID: o.ID, Lost: []byte("theirs")}, w); diff != "" || err != nil {
+			if diff := cmp.Diff(provider.Written{Version: "2", ID: o.ID, Lost: []byte("theirs")}, w); diff != "" || err != nil {
 				t.Errorf("What a new secret was given by somebody else comes back: %v: -want, +got:\n%s", err, diff)
 			}
 		})
@@ -297,31 +297,31 @@ func TestDeleteOnlyWhatWasSeen(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		change func(srv *emulator.Server)
-		class  store.Class
+		class  provider.Class
 		gone   bool
 	}{
 		"Same": {"What is as it was is deleted.", func(*emulator.Server) {}, "", true},
 		"Label": {"A label that somebody set is no reason to keep it.", func(srv *emulator.Server) {
 			srv.Put("db", nil, emulator.Empty(), emulator.Labels(map[string]string{"a": "b"}))
 		}, "", true},
-		"Value": {"A new value is.", func(srv *emulator.Server) { srv.Put("db", []byte("theirs")) }, store.Conflict, false},
+		"Value": {"A new value is.", func(srv *emulator.Server) { srv.Put("db", []byte("theirs")) }, provider.Conflict, false},
 		"Mark": {"So is another mark.", func(srv *emulator.Server) {
 			srv.Put("db", nil, emulator.Empty(), emulator.Annotations(map[string]string{createdBy: "another"}))
-		}, store.Conflict, false},
+		}, provider.Conflict, false},
 		"Anew": {"So is another secret with as many versions.", func(srv *emulator.Server) {
 			srv.Delete("db")
 			srv.Put("db", []byte("x"), emulator.Annotations(map[string]string{createdBy: mark}))
-		}, store.Conflict, false},
-		"Disabled": {"A value that is switched off is not the one that was seen.", func(srv *emulator.Server) { srv.SetState("db", 1, pb.SecretVersion_DISABLED) }, store.Conflict, false},
+		}, provider.Conflict, false},
+		"Disabled": {"A value that is switched off is not the one that was seen.", func(srv *emulator.Server) { srv.SetState("db", 1, pb.SecretVersion_DISABLED) }, provider.Conflict, false},
 		"Etag": {"What changes in the last moment stays.", func(srv *emulator.Server) {
 			srv.Inject(emulator.Fault{Method: "DeleteSecret", Code: codes.FailedPrecondition})
-		}, store.Conflict, false},
+		}, provider.Conflict, false},
 		"Aborted": {"Google says so in two ways.", func(srv *emulator.Server) {
 			srv.Inject(emulator.Fault{Method: "DeleteSecret", Code: codes.Aborted})
-		}, store.Conflict, false},
+		}, provider.Conflict, false},
 		"Reason": {"A reason is told.", func(srv *emulator.Server) {
 			srv.Inject(emulator.Fault{Method: "DeleteSecret", Code: codes.FailedPrecondition, Reason: "BILLING_DISABLED"})
-		}, store.Invalid, false},
+		}, provider.Invalid, false},
 		"Lost": {"A deletion whose answer is lost is made again, and finds nothing.", func(srv *emulator.Server) {
 			srv.Inject(emulator.Fault{Method: "DeleteSecret", Body: emulator.BodyLost, Times: 1})
 		}, "", true},
@@ -341,7 +341,7 @@ func TestDeleteOnlyWhatWasSeen(t *testing.T) {
 			} else if err != nil {
 				t.Errorf("%s\n%s", tc.reason, err)
 			}
-			if _, err := c.Observe(soon(t), target("")); store.IsNotFound(err) != tc.gone {
+			if _, err := c.Observe(soon(t), target("")); provider.IsNotFound(err) != tc.gone {
 				t.Errorf("%s\nObserve: %v, want it gone: %t", tc.reason, err, tc.gone)
 			}
 		})
@@ -357,7 +357,7 @@ func TestMissingPermissions(t *testing.T) {
 		permission, _, _ := strings.Cut(want, ";")
 		srv.Inject(emulator.Fault{Method: method, Code: codes.PermissionDenied, Message: "Permission '" + permission + "' denied", Reason: "IAM_PERMISSION_DENIED"})
 		_, err := client(t, srv).Create(soon(t), target(""), []byte("x"), mark)
-		fails(t, "A message names the permission and a role that has it.", err, store.Denied, want)
+		fails(t, "A message names the permission and a role that has it.", err, provider.Denied, want)
 	}
 }
 

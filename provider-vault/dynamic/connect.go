@@ -6,7 +6,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/provider"
 	"github.com/direct-secrets/direct-secrets/provider-vault/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/provider-vault/session"
 )
@@ -21,24 +21,24 @@ const defaultDelay = 5 * time.Minute
 // +kubebuilder:rbac:groups=vault.direct-secrets.io,resources=clustervaultdynamicsecrets/status,verbs=patch,roleName=cluster
 
 // Kinds returns the generator Kinds that this package serves.
-func Kinds() []store.Kind {
-	return []store.Kind{
-		store.GeneratorKindOf(Connect),
-		store.ClusterGeneratorKindOf(ConnectCluster),
+func Kinds() []provider.Kind {
+	return []provider.Kind{
+		provider.GeneratorKindOf(Connect),
+		provider.ClusterGeneratorKindOf(ConnectCluster),
 	}
 }
 
 // Connect returns the Generator of an object. Vault is not called.
-func Connect(ctx context.Context, g *v1alpha1.VaultDynamicSecret, creds store.Credentials) (store.Generator, error) {
+func Connect(ctx context.Context, g *v1alpha1.VaultDynamicSecret, creds provider.Credentials) (provider.Generator, error) {
 	return newGenerator(ctx, &g.Spec, creds)
 }
 
 // ConnectCluster returns the Generator of an object. Vault is not called.
-func ConnectCluster(ctx context.Context, g *v1alpha1.ClusterVaultDynamicSecret, creds store.Credentials) (store.Generator, error) {
+func ConnectCluster(ctx context.Context, g *v1alpha1.ClusterVaultDynamicSecret, creds provider.Credentials) (provider.Generator, error) {
 	return newGenerator(ctx, &g.Spec.VaultDynamicSecretSpec, creds)
 }
 
-func newGenerator(ctx context.Context, spec *v1alpha1.VaultDynamicSecretSpec, creds store.Credentials) (store.Generator, error) {
+func newGenerator(ctx context.Context, spec *v1alpha1.VaultDynamicSecretSpec, creds provider.Credentials) (provider.Generator, error) {
 	request, err := requestOf(spec)
 	if err != nil {
 		return nil, err
@@ -49,7 +49,7 @@ func newGenerator(ctx context.Context, spec *v1alpha1.VaultDynamicSecretSpec, cr
 	}
 	delay, err := spec.RevocationDelay.Or(defaultDelay)
 	if err != nil {
-		return nil, store.NewError(store.Invalid, "spec.revocationDelay: %s", err)
+		return nil, provider.NewError(provider.Invalid, "spec.revocationDelay: %s", err)
 	}
 	vault, err := session.New(ctx, &spec.VaultServer, creds)
 	if err != nil {
@@ -67,15 +67,15 @@ type Generator struct {
 }
 
 var (
-	_ store.Renewer = &Generator{}
-	_ store.Cleaner = &Generator{}
-	_ store.Checker = &Generator{}
+	_ provider.Renewer = &Generator{}
+	_ provider.Cleaner = &Generator{}
+	_ provider.Checker = &Generator{}
 )
 
 // Check proves address and login.
 func (g *Generator) Check(ctx context.Context) error { return g.vault.Check(ctx) }
 
-// Linger implements store.Cleaner.
+// Linger implements provider.Cleaner.
 func (g *Generator) Linger() time.Duration { return g.delay }
 
 // Close releases connections. It ends the session only if nothing was made with it: at Vault a lease dies

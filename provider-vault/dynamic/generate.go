@@ -8,7 +8,7 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 	"github.com/hashicorp/vault/api"
 
-	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/provider"
 	"github.com/direct-secrets/direct-secrets/provider-vault/session"
 )
 
@@ -17,26 +17,26 @@ const discardTimeout = 15 * time.Second
 
 // Generate makes credentials. They end with their lease, or with the token by which they were made, whichever
 // comes first.
-func (g *Generator) Generate(ctx context.Context) (store.Generated, error) {
+func (g *Generator) Generate(ctx context.Context) (provider.Generated, error) {
 	var by *session.Session
 	var at time.Time
 	a, err := g.vault.Make(ctx, func(s *session.Session) (session.Answer, error) {
 		if n := s.Uses(); n > 0 {
-			return session.Answer{}, store.NewError(store.Invalid, "spec.auth: the token can be used %d times only, and Vault revokes with it what it made; allow it any number (token_num_uses: 0)", n)
+			return session.Answer{}, provider.NewError(provider.Invalid, "spec.auth: the token can be used %d times only, and Vault revokes with it what it made; allow it any number (token_num_uses: 0)", n)
 		}
 		by, at = s, time.Now()
 		return g.request.send(ctx, s)
 	})
 	if err != nil {
-		return store.Generated{}, g.request.explain(err)
+		return provider.Generated{}, g.request.explain(err)
 	}
 	made, ends := stateOf(a, by, at)
 	values, err := valuesOf(a, g.part)
 	if err != nil {
 		g.discard(ctx, made)
-		return store.Generated{}, err
+		return provider.Generated{}, err
 	}
-	return store.Generated{Values: values, State: made.String(), Expires: ends}, nil
+	return provider.Generated{Values: values, State: made.String(), Expires: ends}, nil
 }
 
 // discard revokes what nobody will use. Where that fails it lives until its lease ends.
@@ -47,13 +47,13 @@ func (g *Generator) discard(ctx context.Context, s state) {
 }
 
 // Renew prolongs a lease, or the life of a token that was made, and of the token with which it dies.
-func (g *Generator) Renew(ctx context.Context, text string) (store.Generated, error) {
+func (g *Generator) Renew(ctx context.Context, text string) (provider.Generated, error) {
 	s, err := parse(text)
 	if err != nil {
-		return store.Generated{}, err
+		return provider.Generated{}, err
 	}
 	if !s.renewable() {
-		return store.Generated{}, store.ErrNotRenewable
+		return provider.Generated{}, provider.ErrNotRenewable
 	}
 	at := time.Now()
 	by, ends, err := g.prolong(ctx, s)
@@ -64,11 +64,11 @@ func (g *Generator) Renew(ctx context.Context, text string) (store.Generated, er
 	}
 	switch {
 	case err != nil:
-		return store.Generated{}, err
+		return provider.Generated{}, err
 	case !ends.IsZero() && ends.Sub(at) < time.Duration(s.Life)*time.Second/2:
-		return store.Generated{}, store.ErrNotRenewable // It comes near its maximum.
+		return provider.Generated{}, provider.ErrNotRenewable // It comes near its maximum.
 	}
-	return store.Generated{State: text, Expires: ends}, nil
+	return provider.Generated{State: text, Expires: ends}, nil
 }
 
 // prolong renews a lease or token, and returns when it ends, and by whom it was renewed.
@@ -114,7 +114,7 @@ func (g *Generator) prolongCreator(ctx context.Context, s state, by *session.Ses
 func renewAccessor(ctx context.Context, c *api.Client, accessor string) (session.Answer, error) {
 	a, err := session.Write(ctx, c, "auth/token/renew-accessor", map[string]string{"accessor": accessor})
 	if err == nil && a.Auth == nil {
-		err = store.NewError(store.Unavailable, "the answer of Vault says nothing of the token")
+		err = provider.NewError(provider.Unavailable, "the answer of Vault says nothing of the token")
 	}
 	return a, err
 }
@@ -126,7 +126,7 @@ func notRenewed(err error) error {
 	if errors.As(err, &said) && !said.Foreign {
 		switch said.Status {
 		case http.StatusBadRequest, http.StatusForbidden, http.StatusNotFound:
-			return store.ErrNotRenewable
+			return provider.ErrNotRenewable
 		}
 	}
 	return session.Explain(err, "renewing")
@@ -167,9 +167,9 @@ func (g *Generator) revoke(ctx context.Context, s state) error {
 	case said.Says(unknownLease), said.Says(unknownAccessor):
 		return nil
 	case said.Status == http.StatusForbidden:
-		return store.NewError(store.Denied, "revoking: access denied; allow update on %q in a policy", path)
+		return provider.NewError(provider.Denied, "revoking: access denied; allow update on %q in a policy", path)
 	case said.Status == http.StatusBadRequest:
-		return store.NewError(store.Unavailable, "revoking: Vault cannot do it now, perhaps because it does not reach the system that knows the credentials; its log says why")
+		return provider.NewError(provider.Unavailable, "revoking: Vault cannot do it now, perhaps because it does not reach the system that knows the credentials; its log says why")
 	}
 	return session.Explain(err, "revoking")
 }

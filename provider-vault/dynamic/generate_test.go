@@ -13,13 +13,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	common "github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
-	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/provider"
 	"github.com/direct-secrets/direct-secrets/provider-vault/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/provider-vault/vaulttest"
 )
 
 // shape is what values look like, whatever was made up for them.
-func shape(g store.Generated) map[string]string {
+func shape(g provider.Generated) map[string]string {
 	made := regexp.MustCompile(`[A-Z2-7]{26}|[a-z2-7]{26}|hv[bs]\.[\w-]+|[0-9a-f-]{36}|[\w]{24}`)
 	s := map[string]string{}
 	for k, v := range g.Values {
@@ -60,7 +60,7 @@ func TestGenerate(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c, _ := connect(t, app(srv.URL, tc.change), secrets)
 			first, second := generate(t, c), generate(t, c)
-			for _, made := range []store.Generated{first, second} {
+			for _, made := range []provider.Generated{first, second} {
 				if diff := cmp.Diff(tc.want, shape(made)); diff != "" {
 					t.Errorf("%s -want, +got:\n%s", tc.reason, diff)
 				}
@@ -281,7 +281,7 @@ func TestCheck(t *testing.T) {
 	}
 	for want, delay := range map[time.Duration]common.Duration{5 * time.Minute: "", time.Hour: "1h"} {
 		c, _ := connect(t, app(srv.URL, func(s *spec) { s.RevocationDelay = delay }), secrets)
-		if got := store.Linger(c); got != want {
+		if got := provider.Linger(c); got != want {
 			t.Errorf("revocationDelay %q: %s, want %s", delay, got, want)
 		}
 	}

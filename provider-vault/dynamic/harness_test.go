@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	common "github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
-	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/provider"
 	"github.com/direct-secrets/direct-secrets/provider-vault/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/provider-vault/vaulttest"
 )
@@ -116,7 +116,7 @@ func connect(t testing.TB, g *v1alpha1.VaultDynamicSecret, c creds) (client *Gen
 			return
 		}
 		stopped = true
-		if err := store.Close(made); err != nil {
+		if err := provider.Close(made); err != nil {
 			t.Error(err)
 		}
 	}
@@ -124,9 +124,9 @@ func connect(t testing.TB, g *v1alpha1.VaultDynamicSecret, c creds) (client *Gen
 	return made.(*Generator), stop
 }
 
-func generate(t testing.TB, c *Generator) store.Generated {
+func generate(t testing.TB, c *Generator) provider.Generated {
 	t.Helper()
-	made, err := store.Generate(t.Context(), "VaultDynamicSecret", c)
+	made, err := provider.Generate(t.Context(), "VaultDynamicSecret", c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,9 +134,9 @@ func generate(t testing.TB, c *Generator) store.Generated {
 }
 
 // user is the name of the account that was made.
-func user(g store.Generated) string { return string(g.Values["username"]) }
+func user(g provider.Generated) string { return string(g.Values["username"]) }
 
-func alive(srv *vaulttest.Server, g store.Generated) bool {
+func alive(srv *vaulttest.Server, g provider.Generated) bool {
 	return slices.Contains(srv.Accounts("accounts"), user(g))
 }
 
@@ -160,10 +160,10 @@ func said(err error) string {
 	switch {
 	case err == nil:
 		return ""
-	case errors.Is(err, store.ErrNotRenewable):
+	case errors.Is(err, provider.ErrNotRenewable):
 		return "not renewable"
 	}
-	return string(store.ClassOf(err)) + ": " + store.Safe(err).Error()
+	return string(provider.ClassOf(err)) + ": " + provider.Safe(err).Error()
 }
 
 // wants fails the test unless an error begins with a text, and gives nothing away.

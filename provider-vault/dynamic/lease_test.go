@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/direct-secrets/direct-secrets/common/controlplane"
-	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/provider"
+	"github.com/direct-secrets/direct-secrets/common/testing/controlplane"
 	"github.com/direct-secrets/direct-secrets/provider-vault/vaulttest"
 )
 
@@ -58,7 +58,7 @@ func TestClose(t *testing.T) {
 	if !alive(srv, made) {
 		t.Fatal("The end of a client revokes what others use")
 	}
-	if _, err := c.Generate(t.Context()); store.ClassOf(err) != store.Unavailable {
+	if _, err := c.Generate(t.Context()); provider.ClassOf(err) != provider.Unavailable {
 		t.Errorf("A closed client makes nothing: %v", err)
 	}
 
@@ -173,7 +173,7 @@ func TestMaximumOfToken(t *testing.T) {
 			}
 			return "a renewal that does not give much any more"
 		}
-		if !errors.Is(err, store.ErrNotRenewable) {
+		if !errors.Is(err, provider.ErrNotRenewable) {
 			t.Fatal(err)
 		}
 		return ""
@@ -242,7 +242,7 @@ func TestMaximumOfLease(t *testing.T) {
 			renewals++
 			return "a renewal that grants less than half of the first time"
 		}
-		if !errors.Is(err, store.ErrNotRenewable) {
+		if !errors.Is(err, provider.ErrNotRenewable) {
 			t.Fatal(err)
 		}
 		return ""

@@ -10,7 +10,7 @@ import (
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 
-	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/provider"
 	"github.com/direct-secrets/direct-secrets/provider-vault/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/provider-vault/session"
 )
@@ -27,15 +27,15 @@ type request struct {
 func requestOf(spec *v1alpha1.VaultDynamicSecretSpec) (request, error) {
 	r := request{path: strings.Trim(spec.Path, "/")}
 	if why := session.Unfit(r.path); why != "" {
-		return r, store.NewError(store.Invalid, "spec.path: %s; write it as database/creds/shop", why)
+		return r, provider.NewError(provider.Invalid, "spec.path: %s; write it as database/creds/shop", why)
 	}
 	if r.path == "v1" || strings.HasPrefix(r.path, "v1/") {
-		return r, store.NewError(store.Invalid, "spec.path: begins with v1, which is no part of it; write it as database/creds/shop")
+		return r, provider.NewError(provider.Invalid, "spec.path: begins with v1, which is no part of it; write it as database/creds/shop")
 	}
 	parameters := map[string]json.RawMessage{}
 	if p := spec.Parameters; p != nil && len(p.Raw) > 0 {
 		if json.Unmarshal(p.Raw, &parameters) != nil || parameters == nil {
-			return r, store.NewError(store.Invalid, "spec.parameters: are no JSON object; write names and values")
+			return r, provider.NewError(provider.Invalid, "spec.parameters: are no JSON object; write names and values")
 		}
 	}
 	switch spec.Method {
@@ -44,7 +44,7 @@ func requestOf(spec *v1alpha1.VaultDynamicSecretSpec) (request, error) {
 	case v1alpha1.MethodPost, v1alpha1.MethodPut:
 		r.body = parameters
 	default:
-		return r, store.NewError(store.Invalid, "spec.method: %q is none; write GET, POST or PUT", session.Shortened(string(spec.Method)))
+		return r, provider.NewError(provider.Invalid, "spec.method: %q is none; write GET, POST or PUT", session.Shortened(string(spec.Method)))
 	}
 	return r, nil
 }
@@ -96,13 +96,13 @@ func (r request) explain(err error) error {
 	}
 	switch said.Status {
 	case http.StatusBadRequest:
-		return store.NewError(store.Invalid, "spec.path: Vault rejects the request to %q; check spec.path, such as the role at its end, spec.method and spec.parameters", path)
+		return provider.NewError(provider.Invalid, "spec.path: Vault rejects the request to %q; check spec.path, such as the role at its end, spec.method and spec.parameters", path)
 	case http.StatusForbidden:
-		return store.NewError(store.Denied, "spec.path: access denied; allow %s on %q in a policy", needs, path)
+		return provider.NewError(provider.Denied, "spec.path: access denied; allow %s on %q in a policy", needs, path)
 	case http.StatusNotFound:
-		return store.NewError(store.Invalid, "spec.path: Vault has nothing at %q; correct it, or spec.namespace", path)
+		return provider.NewError(provider.Invalid, "spec.path: Vault has nothing at %q; correct it, or spec.namespace", path)
 	case http.StatusMethodNotAllowed:
-		return store.NewError(store.Invalid, "spec.method: Vault does not take it at %q; write %s", path, other)
+		return provider.NewError(provider.Invalid, "spec.method: Vault does not take it at %q; write %s", path, other)
 	}
 	return session.Explain(err, what)
 }

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"time"
 
-	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/provider"
 	"github.com/direct-secrets/direct-secrets/provider-vault/session"
 )
 
@@ -64,7 +64,7 @@ func (s state) String() string {
 
 func parse(text string) (s state, err error) {
 	if text != "" && json.Unmarshal([]byte(text), &s) != nil {
-		err = store.NewError(store.Invalid, "what is kept of the credentials has been damaged, so that they cannot be revoked or renewed; they end with their lease")
+		err = provider.NewError(provider.Invalid, "what is kept of the credentials has been damaged, so that they cannot be revoked or renewed; they end with their lease")
 	}
 	return s, err
 }

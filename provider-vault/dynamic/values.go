@@ -3,12 +3,13 @@ package dynamic
 import (
 	"cmp"
 	"encoding/json"
+	"maps"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
-	"github.com/direct-secrets/direct-secrets/common/render"
-	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/provider"
 	"github.com/direct-secrets/direct-secrets/provider-vault/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/provider-vault/session"
 )
@@ -19,7 +20,7 @@ func partOf(t v1alpha1.ResultType) (v1alpha1.ResultType, error) {
 	case v1alpha1.ResultData, v1alpha1.ResultAuth, v1alpha1.ResultRaw:
 		return t, nil
 	}
-	return "", store.NewError(store.Invalid, "spec.resultType: %q is none; write Data, Auth or Raw", session.Shortened(string(t)))
+	return "", provider.NewError(provider.Invalid, "spec.resultType: %q is none; write Data, Auth or Raw", session.Shortened(string(t)))
 }
 
 // valuesOf returns the members of a part of an answer as Secrets hold them: strings as they are, null as
@@ -30,23 +31,35 @@ func valuesOf(a session.Answer, part v1alpha1.ResultType) (map[string][]byte, er
 		Auth json.RawMessage `json:"auth"`
 	}
 	if len(a.Raw) > 0 && json.Unmarshal(a.Raw, &all) != nil {
-		return nil, store.NewError(store.Unavailable, "the answer of Vault cannot be read")
+		return nil, provider.NewError(provider.Unavailable, "the answer of Vault cannot be read")
 	}
 	raw := map[v1alpha1.ResultType]json.RawMessage{
 		v1alpha1.ResultData: all.Data, v1alpha1.ResultAuth: all.Auth, v1alpha1.ResultRaw: a.Raw,
 	}
-	members, err := render.Extract(raw[part])
-	if err != nil || len(members) == 0 {
-		return nil, store.NewError(store.Invalid, "spec.resultType: the answer of Vault has nothing under %s; %s", strings.ToLower(string(part)), insteadOf(part, a))
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(raw[part], &members); err != nil || len(members) == 0 {
+		return nil, provider.NewError(provider.Invalid, "spec.resultType: the answer of Vault has nothing under %s; %s", strings.ToLower(string(part)), insteadOf(part, a))
 	}
 	values := map[string][]byte{}
-	for _, m := range members {
-		if len(validation.IsConfigMapKey(m.Key)) > 0 {
-			return nil, store.NewError(store.Invalid, "spec.path: the answer of Vault has the key %q, which a Secret cannot have", session.Shortened(m.Key))
+	for _, key := range slices.Sorted(maps.Keys(members)) {
+		if len(validation.IsConfigMapKey(key)) > 0 {
+			return nil, provider.NewError(provider.Invalid, "spec.path: the answer of Vault has the key %q, which a Secret cannot have", session.Shortened(key))
 		}
-		values[m.Key] = m.Value
+		values[key] = textOf(members[key])
 	}
 	return values, nil
+}
+
+// textOf is what a member is in a Secret.
+func textOf(member json.RawMessage) []byte {
+	var s *string
+	switch err := json.Unmarshal(member, &s); {
+	case err != nil:
+		return member // It is no string.
+	case s == nil:
+		return []byte{}
+	}
+	return []byte(*s)
 }
 
 // insteadOf says what to do where a part of an answer is empty.

@@ -17,7 +17,7 @@ import (
 	"time"
 
 	common "github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
-	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/provider"
 	"github.com/direct-secrets/direct-secrets/provider-vault/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/provider-vault/vaulttest"
 )
@@ -202,7 +202,7 @@ func TestAuth(t *testing.T) {
 			s := appRole(srv.URL, withAuth(tc.auth))
 			client, err := Connect(t.Context(), s, secrets)
 			if err == nil {
-				defer func() { _ = store.Close(client) }()
+				defer func() { _ = provider.Close(client) }()
 				err = client.(*Client).Check(t.Context())
 			}
 			if tc.want == "" {
@@ -214,7 +214,7 @@ func TestAuth(t *testing.T) {
 				}
 				return
 			}
-			got := string(store.ClassOf(err)) + ": " + store.Safe(err).Error()
+			got := string(provider.ClassOf(err)) + ": " + provider.Safe(err).Error()
 			if !strings.HasPrefix(got, tc.want) || strings.Contains(got, "c4n4ry") {
 				t.Errorf("got %q, want %q…", got, tc.want)
 			}
@@ -224,10 +224,10 @@ func TestAuth(t *testing.T) {
 
 func TestNoAuth(t *testing.T) {
 	s := appRole("http://127.0.0.1:1", func(s *v1alpha1.VaultKVSpec) { s.Auth = nil })
-	for name, c := range map[string]store.Credentials{"Ambient": creds{}, "NotAmbient": notAmbient{}} {
+	for name, c := range map[string]provider.Credentials{"Ambient": creds{}, "NotAmbient": notAmbient{}} {
 		t.Run(name, func(t *testing.T) {
 			_, err := Connect(t.Context(), s, c)
-			if store.ClassOf(err) != store.Invalid || !strings.HasPrefix(err.Error(), "spec.auth: ") {
+			if provider.ClassOf(err) != provider.Invalid || !strings.HasPrefix(err.Error(), "spec.auth: ") {
 				t.Errorf("error %v, want Invalid that names spec.auth", err)
 			}
 		})
@@ -236,4 +236,4 @@ func TestNoAuth(t *testing.T) {
 
 type notAmbient struct{ creds }
 
-func (notAmbient) Ambient() error { return store.NewError(store.Invalid, "auth is not set") }
+func (notAmbient) Ambient() error { return provider.NewError(provider.Invalid, "auth is not set") }

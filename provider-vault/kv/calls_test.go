@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/direct-secrets/direct-secrets/common/fetch/fetchtest"
-	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/provider"
+	"github.com/direct-secrets/direct-secrets/common/testing/operatortest"
 	"github.com/direct-secrets/direct-secrets/provider-vault/vaulttest"
 )
 
@@ -17,10 +17,10 @@ func TestCallsPerSync(t *testing.T) {
 		keys = append(keys, fmt.Sprintf("s-%03d", i))
 		mustPut(t, srv, keys[i], `{"n":"1"}`)
 	}
-	start := func(testing.TB) fetchtest.Harness {
+	start := func(testing.TB) operatortest.CallsHarness {
 		srv.Reset()
-		connect := func(ctx context.Context) (store.Client, error) { return Connect(ctx, appRole(srv.URL), secrets) }
-		return fetchtest.Harness{Keys: keys, Connect: connect, Calls: func() map[string]int {
+		connect := func(ctx context.Context) (provider.Client, error) { return Connect(ctx, appRole(srv.URL), secrets) }
+		return operatortest.CallsHarness{Keys: keys, Connect: connect, Calls: func() map[string]int {
 			calls := map[string]int{}
 			for _, c := range srv.Calls() {
 				switch {
@@ -36,7 +36,7 @@ func TestCallsPerSync(t *testing.T) {
 			return calls
 		}}
 	}
-	fetchtest.CallsPerSync(t, "VaultKV", start, fetchtest.Calls{
+	operatortest.CallsPerSync(t, "VaultKV", start, operatortest.Calls{
 		Login:   map[string]int{"login": 1},
 		One:     map[string]int{"read": 1},
 		Hundred: map[string]int{"read": 100},

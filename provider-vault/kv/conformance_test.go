@@ -7,21 +7,21 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/direct-secrets/direct-secrets/common/store"
-	"github.com/direct-secrets/direct-secrets/common/store/storetest"
+	"github.com/direct-secrets/direct-secrets/common/provider"
+	"github.com/direct-secrets/direct-secrets/common/provider/conformance"
 	"github.com/direct-secrets/direct-secrets/provider-vault/vaulttest"
 )
 
-func TestConformance(t *testing.T) { storetest.Run(t, harness(t)) }
+func TestConformance(t *testing.T) { conformance.Run(t, harness(t)) }
 
-func harness(t *testing.T) storetest.Harness {
+func harness(t *testing.T) conformance.Harness {
 	srv, secrets := writable(t, "secret/*")
-	return storetest.Harness{
-		Connect: func(ctx context.Context) (store.Client, error) { return Connect(ctx, appRole(srv.URL), secrets) },
-		ConnectDenied: func(ctx context.Context) (store.Client, error) {
+	return conformance.Harness{
+		Connect: func(ctx context.Context) (provider.Client, error) { return Connect(ctx, appRole(srv.URL), secrets) },
+		ConnectDenied: func(ctx context.Context) (provider.Client, error) {
 			return Connect(ctx, appRole(srv.URL, withSecretID("wrong")), secrets)
 		},
-		ConnectTo: func(ctx context.Context, url string) (store.Client, error) {
+		ConnectTo: func(ctx context.Context, url string) (provider.Client, error) {
 			return Connect(ctx, appRole(url), secrets)
 		},
 		Server: srv.URL,
@@ -31,7 +31,7 @@ func harness(t *testing.T) storetest.Harness {
 		Delete: func(_ context.Context, key string) error {
 			return srv.Try(http.MethodDelete, "secret/metadata/"+escaped(key), nil)
 		},
-		Inject:   func(f storetest.Fault) (func(), error) { return inject(srv, f), nil },
+		Inject:   func(f conformance.Fault) (func(), error) { return inject(srv, f), nil },
 		JSONOnly: true,
 		MaxWrite: maxValue,
 		Metadata: twoSettings,
@@ -39,22 +39,22 @@ func harness(t *testing.T) storetest.Harness {
 	}
 }
 
-var failures = map[storetest.Failure]http.HandlerFunc{
-	storetest.Denied:      vaulttest.Refuse(http.StatusForbidden),
-	storetest.Throttled:   vaulttest.Refuse(http.StatusTooManyRequests),
-	storetest.Unavailable: vaulttest.Refuse(http.StatusInternalServerError),
-	storetest.Hang:        vaulttest.Hang,
-	storetest.Dropped:     func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(`{"data":null}`)) },
+var failures = map[conformance.Failure]http.HandlerFunc{
+	conformance.Denied:      vaulttest.Refuse(http.StatusForbidden),
+	conformance.Throttled:   vaulttest.Refuse(http.StatusTooManyRequests),
+	conformance.Unavailable: vaulttest.Refuse(http.StatusInternalServerError),
+	conformance.Hang:        vaulttest.Hang,
+	conformance.Dropped:     func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(`{"data":null}`)) },
 }
 
 // inject makes every call fail, or the reads of one secret. An identity that is known may always ask
 // about its own token.
-func inject(srv *vaulttest.Server, f storetest.Fault) func() {
+func inject(srv *vaulttest.Server, f conformance.Fault) func() {
 	own := []string{"auth/token/lookup-self", "sys/internal/ui/mounts/secret"}
 	return srv.Inject(func(c vaulttest.Call) bool {
 		if f.Key != "" {
 			return c.Path == "secret/data/"+f.Key
 		}
-		return f.Failure != storetest.Denied || !slices.Contains(own, c.Path) && !strings.HasSuffix(c.Path, "/login")
+		return f.Failure != conformance.Denied || !slices.Contains(own, c.Path) && !strings.HasSuffix(c.Path, "/login")
 	}, failures[f.Failure])
 }

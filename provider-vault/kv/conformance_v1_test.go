@@ -7,27 +7,27 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/direct-secrets/direct-secrets/common/store"
-	"github.com/direct-secrets/direct-secrets/common/store/storetest"
+	"github.com/direct-secrets/direct-secrets/common/provider"
+	"github.com/direct-secrets/direct-secrets/common/provider/conformance"
 	"github.com/direct-secrets/direct-secrets/provider-vault/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/provider-vault/vaulttest"
 )
 
-func TestConformanceV1(t *testing.T) { storetest.Run(t, harnessV1(t)) }
+func TestConformanceV1(t *testing.T) { conformance.Run(t, harnessV1(t)) }
 
-func harnessV1(t *testing.T) storetest.Harness {
+func harnessV1(t *testing.T) conformance.Harness {
 	srv, secrets := writable(t, "old/*")
 	srv.Mount("old", "1")
 	old := func(s *v1alpha1.VaultKVSpec) { s.Path, s.Version = "old", v1alpha1.KVv1 }
 	const without = "KV v1 keeps neither versions nor metadata"
-	return storetest.Harness{
-		Connect: func(ctx context.Context) (store.Client, error) {
+	return conformance.Harness{
+		Connect: func(ctx context.Context) (provider.Client, error) {
 			return Connect(ctx, appRole(srv.URL, old), secrets)
 		},
-		ConnectDenied: func(ctx context.Context) (store.Client, error) {
+		ConnectDenied: func(ctx context.Context) (provider.Client, error) {
 			return Connect(ctx, appRole(srv.URL, old, withSecretID("wrong")), secrets)
 		},
-		ConnectTo: func(ctx context.Context, url string) (store.Client, error) {
+		ConnectTo: func(ctx context.Context, url string) (provider.Client, error) {
 			return Connect(ctx, appRole(url, old), secrets)
 		},
 		Server: srv.URL,
@@ -37,12 +37,12 @@ func harnessV1(t *testing.T) storetest.Harness {
 		Delete: func(_ context.Context, key string) error {
 			return srv.Try(http.MethodDelete, "old/"+escaped(key), nil)
 		},
-		Inject: func(f storetest.Fault) (func(), error) {
+		Inject: func(f conformance.Fault) (func(), error) {
 			return srv.Inject(func(c vaulttest.Call) bool {
 				if f.Key != "" {
 					return c.Path == "old/"+f.Key
 				}
-				return f.Failure != storetest.Denied || strings.HasPrefix(c.Path, "old")
+				return f.Failure != conformance.Denied || strings.HasPrefix(c.Path, "old")
 			}, failures[f.Failure]), nil
 		},
 		JSONOnly: true,

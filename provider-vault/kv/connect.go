@@ -6,7 +6,7 @@ import (
 	"context"
 	"sync/atomic"
 
-	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/provider"
 	"github.com/direct-secrets/direct-secrets/provider-vault/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/provider-vault/session"
 )
@@ -18,24 +18,24 @@ import (
 // +kubebuilder:rbac:groups=vault.direct-secrets.io,resources=clustervaultkvs/status,verbs=patch,roleName=cluster
 
 // Kinds returns the store Kinds that this package serves.
-func Kinds() []store.Kind {
-	return []store.Kind{
-		store.KindOf(store.ConnectorFunc[*v1alpha1.VaultKV](Connect)),
-		store.ClusterKindOf(store.ConnectorFunc[*v1alpha1.ClusterVaultKV](ConnectCluster)),
+func Kinds() []provider.Kind {
+	return []provider.Kind{
+		provider.KindOf(provider.ConnectorFunc[*v1alpha1.VaultKV](Connect)),
+		provider.ClusterKindOf(provider.ConnectorFunc[*v1alpha1.ClusterVaultKV](ConnectCluster)),
 	}
 }
 
 // Connect makes the client of a store. Vault is not called.
-func Connect(ctx context.Context, s *v1alpha1.VaultKV, creds store.Credentials) (store.Client, error) {
+func Connect(ctx context.Context, s *v1alpha1.VaultKV, creds provider.Credentials) (provider.Client, error) {
 	return newClient(ctx, &s.Spec, creds)
 }
 
 // ConnectCluster makes the client of a cluster store. Vault is not called.
-func ConnectCluster(ctx context.Context, s *v1alpha1.ClusterVaultKV, creds store.Credentials) (store.Client, error) {
+func ConnectCluster(ctx context.Context, s *v1alpha1.ClusterVaultKV, creds provider.Credentials) (provider.Client, error) {
 	return newClient(ctx, &s.Spec.VaultKVSpec, creds)
 }
 
-func newClient(ctx context.Context, spec *v1alpha1.VaultKVSpec, creds store.Credentials) (store.Client, error) {
+func newClient(ctx context.Context, spec *v1alpha1.VaultKVSpec, creds provider.Credentials) (provider.Client, error) {
 	mount, err := session.CheckMount("spec.path", spec.Path)
 	if err != nil {
 		return nil, err
@@ -62,8 +62,8 @@ type Client struct {
 }
 
 var (
-	_ store.Finder  = &Client{}
-	_ store.Checker = &Client{}
+	_ provider.Finder  = &Client{}
+	_ provider.Checker = &Client{}
 )
 
 // Close ends the session at Vault, and releases connections.

@@ -8,7 +8,7 @@ import (
 	"regexp"
 	"strconv"
 
-	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/provider"
 	"github.com/direct-secrets/direct-secrets/provider-vault/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/provider-vault/session"
 )
@@ -23,7 +23,7 @@ type engine interface {
 	// query selects a version of a secret.
 	query(version string) (url.Values, error)
 	// value makes a Value of an answer; one without any value proves nothing.
-	value(ref store.Ref, data json.RawMessage) (store.Value, error)
+	value(ref provider.Ref, data json.RawMessage) (provider.Value, error)
 	// gone reports whether the answer to a read, refused with 404, says that the secret is deleted.
 	gone(data json.RawMessage) bool
 
@@ -37,7 +37,7 @@ func engineOf(v v1alpha1.KVVersion) (engine, error) {
 	case v1alpha1.KVv1:
 		return kv1{}, nil
 	}
-	return nil, store.NewError(store.Invalid, "spec.version: %q is none; write v1 or v2", string(v))
+	return nil, provider.NewError(provider.Invalid, "spec.version: %q is none; write v1 or v2", string(v))
 }
 
 // onlyVersion stands for the one version of a secret that KV v1 keeps.
@@ -53,13 +53,13 @@ func (kv1) gone(json.RawMessage) bool        { return false }
 
 func (kv1) query(version string) (url.Values, error) {
 	if version != "" && version != onlyVersion {
-		return nil, store.NewError(store.Invalid, "version %q: KV v1 keeps no versions; remove it", session.Shortened(version))
+		return nil, provider.NewError(provider.Invalid, "version %q: KV v1 keeps no versions; remove it", session.Shortened(version))
 	}
 	return nil, nil
 }
 
-func (kv1) value(ref store.Ref, data json.RawMessage) (store.Value, error) {
-	v := store.Value{Key: ref.Key, Data: data, Version: onlyVersion}
+func (kv1) value(ref provider.Ref, data json.RawMessage) (provider.Value, error) {
+	v := provider.Value{Key: ref.Key, Data: data, Version: onlyVersion}
 	if ref.Metadata {
 		v.Metadata = map[string]string{}
 	}
@@ -80,7 +80,7 @@ func (kv2) query(version string) (url.Values, error) {
 	case version == "":
 		return nil, nil
 	case !versionNumber.MatchString(version):
-		return nil, store.NewError(store.Invalid, "version %q: is none of KV v2; write a number such as 3", session.Shortened(version))
+		return nil, provider.NewError(provider.Invalid, "version %q: is none of KV v2; write a number such as 3", session.Shortened(version))
 	}
 	return url.Values{"version": {version}}, nil
 }
@@ -96,12 +96,12 @@ type kv2Data struct {
 	} `json:"metadata"`
 }
 
-func (kv2) value(ref store.Ref, data json.RawMessage) (store.Value, error) {
+func (kv2) value(ref provider.Ref, data json.RawMessage) (provider.Value, error) {
 	var d kv2Data
 	if json.Unmarshal(data, &d) != nil || d.Metadata.Version == 0 {
-		return store.Value{}, store.NewError(store.Unavailable, "%s: the answer of Vault lacks the value", about(ref))
+		return provider.Value{}, provider.NewError(provider.Unavailable, "%s: the answer of Vault lacks the value", about(ref))
 	}
-	v := store.Value{Key: ref.Key, Data: d.Data, Version: strconv.FormatInt(d.Metadata.Version, 10)}
+	v := provider.Value{Key: ref.Key, Data: d.Data, Version: strconv.FormatInt(d.Metadata.Version, 10)}
 	if ref.Metadata {
 		v.Metadata = map[string]string{}
 		for k, s := range d.Metadata.Metadata {
@@ -117,9 +117,9 @@ func (kv2) gone(data json.RawMessage) bool {
 }
 
 // objectIn makes sure that there is a JSON object.
-func objectIn(ref store.Ref, data json.RawMessage) error {
+func objectIn(ref provider.Ref, data json.RawMessage) error {
 	if !bytes.HasPrefix(bytes.TrimSpace(data), []byte("{")) {
-		return store.NewError(store.Unavailable, "%s: the answer of Vault lacks the value", about(ref))
+		return provider.NewError(provider.Unavailable, "%s: the answer of Vault lacks the value", about(ref))
 	}
 	return nil
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/provider"
 	"github.com/direct-secrets/direct-secrets/provider-vault/session"
 )
 
@@ -28,21 +28,21 @@ const (
 
 // Find lists the folder of the query and those below it, and then reads what matches: Vault has no
 // list that goes into folders, and no read of many secrets.
-func (c *Client) Find(ctx context.Context, q store.Query) iter.Seq2[store.Value, error] {
-	return func(yield func(store.Value, error) bool) {
+func (c *Client) Find(ctx context.Context, q provider.Query) iter.Seq2[provider.Value, error] {
+	return func(yield func(provider.Value, error) bool) {
 		if len(q.Tags) > 0 && c.engine.version() == (kv1{}).version() {
-			yield(store.Value{}, store.NewError(store.Invalid, "find: KV v1 keeps no custom metadata; remove tags"))
+			yield(provider.Value{}, provider.NewError(provider.Invalid, "find: KV v1 keeps no custom metadata; remove tags"))
 			return
 		}
 		keys, err := c.list(ctx, q)
 		if err != nil {
-			yield(store.Value{}, err)
+			yield(provider.Value{}, err)
 			return
 		}
 		for some := range slices.Chunk(keys, 4*parallel) {
 			values, err := c.readAll(ctx, some, q.Tags)
 			if err != nil {
-				yield(store.Value{}, err)
+				yield(provider.Value{}, err)
 				return
 			}
 			for _, v := range values {
@@ -56,14 +56,14 @@ func (c *Client) Find(ctx context.Context, q store.Query) iter.Seq2[store.Value,
 
 // readAll reads the secrets of keys that carry the tags. What was deleted since it was listed, or is
 // listed because older versions of it are kept, is left out.
-func (c *Client) readAll(ctx context.Context, keys []string, tags map[string]string) ([]store.Value, error) {
-	found := make([]*store.Value, len(keys))
+func (c *Client) readAll(ctx context.Context, keys []string, tags map[string]string) ([]provider.Value, error) {
+	found := make([]*provider.Value, len(keys))
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(parallel)
 	for i, key := range keys {
 		g.Go(func() error {
-			v, err := c.Get(ctx, store.Ref{Key: key, Metadata: len(tags) > 0})
-			if store.IsNotFound(err) {
+			v, err := c.Get(ctx, provider.Ref{Key: key, Metadata: len(tags) > 0})
+			if provider.IsNotFound(err) {
 				return nil
 			}
 			if err == nil && carries(v.Metadata, tags) {
@@ -76,7 +76,7 @@ func (c *Client) readAll(ctx context.Context, keys []string, tags map[string]str
 	if err := g.Wait(); err != nil {
 		return nil, err
 	}
-	var values []store.Value
+	var values []provider.Value
 	for _, v := range found {
 		if v != nil {
 			values = append(values, *v)
@@ -95,10 +95,10 @@ func carries(metadata, tags map[string]string) bool {
 }
 
 // list returns the sorted keys in the folder of the query, and below it, that match its name.
-func (c *Client) list(ctx context.Context, q store.Query) ([]string, error) {
+func (c *Client) list(ctx context.Context, q provider.Query) ([]string, error) {
 	folder := strings.TrimSuffix(q.Path, "/")
 	if why := session.Unfit(folder); folder != "" && why != "" {
-		return nil, store.NewError(store.Invalid, "find: path %q %s; write it as folder/folder", session.Shortened(q.Path), why)
+		return nil, provider.NewError(provider.Invalid, "find: path %q %s; write it as folder/folder", session.Shortened(q.Path), why)
 	}
 	if folder != "" {
 		folder += "/"
@@ -112,7 +112,7 @@ func (c *Client) list(ctx context.Context, q store.Query) ([]string, error) {
 		}
 		folders = nil
 		if listed += len(entries); listed > maxListed {
-			return nil, store.NewError(store.Invalid, "find: more than %d secrets and folders to look at; narrow path", maxListed)
+			return nil, provider.NewError(provider.Invalid, "find: more than %d secrets and folders to look at; narrow path", maxListed)
 		}
 		for _, e := range entries {
 			switch {
@@ -123,7 +123,7 @@ func (c *Client) list(ctx context.Context, q store.Query) ([]string, error) {
 			}
 		}
 		if len(keys) > maxFound {
-			return nil, store.NewError(store.Invalid, "find: more than %d secrets match; narrow path or name", maxFound)
+			return nil, provider.NewError(provider.Invalid, "find: more than %d secrets match; narrow path or name", maxFound)
 		}
 	}
 	slices.Sort(keys)
@@ -159,12 +159,12 @@ func (c *Client) listOne(ctx context.Context, folder string) ([]string, error) {
 	switch {
 	case errors.As(err, &r) && r.Status == http.StatusNotFound:
 		// Vault has no empty folders: this is how it says that there is none.
-		if err := c.missing(ctx, r, what); !store.IsNotFound(err) {
+		if err := c.missing(ctx, r, what); !provider.IsNotFound(err) {
 			return nil, err
 		}
 		return nil, nil
 	case r != nil && r.Status == http.StatusForbidden && !r.Foreign:
-		return nil, store.NewError(store.Denied, "%s: access denied; allow list on %q in a policy", what, session.Shortened(path))
+		return nil, provider.NewError(provider.Denied, "%s: access denied; allow list on %q in a policy", what, session.Shortened(path))
 	case err != nil:
 		return nil, session.Explain(err, what)
 	}
@@ -172,13 +172,13 @@ func (c *Client) listOne(ctx context.Context, folder string) ([]string, error) {
 		Keys *[]string `json:"keys"`
 	}
 	if json.Unmarshal(a.Data, &list) != nil || list.Keys == nil {
-		return nil, store.NewError(store.Unavailable, "%s: the answer of Vault lacks the list", what)
+		return nil, provider.NewError(provider.Unavailable, "%s: the answer of Vault lacks the list", what)
 	}
 	keys := *list.Keys
 	for i, name := range keys {
 		keys[i] = folder + name
 		if why := session.Unfit(strings.TrimSuffix(keys[i], "/")); why != "" || strings.TrimSuffix(name, "/") == "" {
-			return nil, store.NewError(store.Invalid, "%s: it holds a name that cannot be read, since it %s; rename it, or narrow path", what, why)
+			return nil, provider.NewError(provider.Invalid, "%s: it holds a name that cannot be read, since it %s; rename it, or narrow path", what, why)
 		}
 	}
 	return keys, nil

@@ -14,7 +14,7 @@ import (
 
 	"github.com/hashicorp/vault/api"
 
-	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/provider"
 	"github.com/direct-secrets/direct-secrets/provider-vault/session"
 )
 
@@ -53,15 +53,15 @@ func FuzzAnswers(f *testing.F) {
 		if errors.As(err, &r) && notThere(r) && (status != http.StatusNotFound || !strings.Contains(strings.ToLower(string(raw)), "errors")) {
 			t.Errorf("status %d, %q is taken for a definite answer", status, raw)
 		}
-		if err != nil && store.IsNotFound(session.Explain(err, "")) {
+		if err != nil && provider.IsNotFound(session.Explain(err, "")) {
 			t.Errorf("status %d, %q is NotFound before the mount is known", status, raw)
 		}
 		for _, e := range []engine{kv1{}, kv2{}} {
-			v, err := e.value(store.Ref{Key: "a", Metadata: true}, raw)
+			v, err := e.value(provider.Ref{Key: "a", Metadata: true}, raw)
 			if err == nil && (v.Version == "" || v.Metadata == nil || e.version() == "2" && !json.Valid(v.Data)) {
 				t.Errorf("%q yields %+v", raw, v)
 			}
-			if err != nil && store.ClassOf(err) != store.Unavailable {
+			if err != nil && provider.ClassOf(err) != provider.Unavailable {
 				t.Errorf("%q: error %v, want Unavailable", raw, err)
 			}
 		}

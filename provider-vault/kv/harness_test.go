@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	common "github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
-	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/provider"
 	"github.com/direct-secrets/direct-secrets/provider-vault/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/provider-vault/vaulttest"
 )
@@ -72,7 +72,7 @@ func connect(t testing.TB, s *v1alpha1.VaultKV, c creds) *Client {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := store.Close(client); err != nil {
+		if err := provider.Close(client); err != nil {
 			t.Error(err)
 		}
 	})

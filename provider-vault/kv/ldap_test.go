@@ -12,7 +12,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"github.com/jimlambrt/gldap"
 
-	"github.com/direct-secrets/direct-secrets/common/controlplane"
+	"github.com/direct-secrets/direct-secrets/common/testing/controlplane"
 	"github.com/direct-secrets/direct-secrets/provider-vault/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/provider-vault/vaulttest"
 )

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/provider"
 	"github.com/direct-secrets/direct-secrets/provider-vault/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/provider-vault/vaulttest"
 )
@@ -38,7 +38,7 @@ func reads(t testing.TB, c *Client, n int) {
 	g.SetLimit(32)
 	for range n {
 		g.Go(func() error {
-			_, err := c.Get(t.Context(), store.Ref{Key: "shop/db"})
+			_, err := c.Get(t.Context(), provider.Ref{Key: "shop/db"})
 			return err
 		})
 	}
@@ -48,9 +48,9 @@ func reads(t testing.TB, c *Client, n int) {
 }
 
 func read1(t testing.TB, c *Client) string {
-	v, err := c.Get(t.Context(), store.Ref{Key: "shop/db"})
+	v, err := c.Get(t.Context(), provider.Ref{Key: "shop/db"})
 	if err != nil {
-		return string(store.ClassOf(err)) + ": " + store.Safe(err).Error()
+		return string(provider.ClassOf(err)) + ": " + provider.Safe(err).Error()
 	}
 	return string(v.Data)
 }
@@ -87,7 +87,7 @@ func TestDeniedCostsNoLogin(t *testing.T) {
 	c := connect(t, appRole(srv.URL), secrets)
 	for range 20 {
 		reads(t, c, 1)
-		if _, err := c.Get(t.Context(), store.Ref{Key: "other"}); store.ClassOf(err) != store.Denied || !strings.Contains(err.Error(), `allow read on "secret/data/other"`) {
+		if _, err := c.Get(t.Context(), provider.Ref{Key: "other"}); provider.ClassOf(err) != provider.Denied || !strings.Contains(err.Error(), `allow read on "secret/data/other"`) {
 			t.Fatalf("error %v, want Denied with what to allow", err)
 		}
 	}
@@ -161,7 +161,7 @@ func TestCloseRevokes(t *testing.T) {
 	}
 	c := client.(*Client)
 	reads(t, c, 1)
-	if err := store.Close(c); err != nil {
+	if err := provider.Close(c); err != nil {
 		t.Fatal(err)
 	}
 	if n := srv.RevokeTokens(); n != 0 {
@@ -185,7 +185,7 @@ func TestTokenIsNotOurs(t *testing.T) {
 		t.Fatal(err)
 	}
 	reads(t, client.(*Client), 10)
-	if err := store.Close(client); err != nil {
+	if err := provider.Close(client); err != nil {
 		t.Fatal(err)
 	}
 	if n := srv.RevokeTokens(); n != 1 {
@@ -200,8 +200,8 @@ func TestSealAndRestart(t *testing.T) {
 	reads(t, c, 1)
 
 	srv.Seal()
-	for _, err := range []error{c.Check(t.Context()), func() error { _, err := c.Get(t.Context(), store.Ref{Key: "shop/db"}); return err }()} {
-		if store.ClassOf(err) != store.Unavailable || !strings.Contains(err.Error(), "sealed") {
+	for _, err := range []error{c.Check(t.Context()), func() error { _, err := c.Get(t.Context(), provider.Ref{Key: "shop/db"}); return err }()} {
+		if provider.ClassOf(err) != provider.Unavailable || !strings.Contains(err.Error(), "sealed") {
 			t.Errorf("error %v, want Unavailable that says that Vault is sealed", err)
 		}
 	}

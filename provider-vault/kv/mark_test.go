@@ -11,8 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	common "github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
-	"github.com/direct-secrets/direct-secrets/common/push"
-	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/provider"
+	"github.com/direct-secrets/direct-secrets/common/provider/conformance"
 	"github.com/direct-secrets/direct-secrets/provider-vault/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/provider-vault/vaulttest"
 )
@@ -59,10 +59,10 @@ func TestLostAnswers(t *testing.T) {
 					mustPut(t, srv, "shop/db", tc.begin)
 				}
 				defer srv.Inject(first(1, tc.method, tc.path), lost)()
-				p := push.Pusher{Kind: "VaultKV", Writer: c, Policies: push.Policies{Mark: mark, Features: c.Features()}}
-				o := p.Apply(t.Context(), shopDB, []push.Value{{Property: "x", Data: []byte("1")}}, nil)
-				if store.ClassOf(o.Err) == store.Unavailable && o.Err != nil {
-					o = p.Apply(t.Context(), shopDB, []push.Value{{Property: "x", Data: []byte("1")}}, o.Entries)
+				p := conformance.Pusher{Kind: "VaultKV", Writer: c, Policies: conformance.PushPolicies{Mark: mark, Features: c.Features()}}
+				o := p.Apply(t.Context(), shopDB, []conformance.PushValue{{Property: "x", Data: []byte("1")}}, nil)
+				if provider.ClassOf(o.Err) == provider.Unavailable && o.Err != nil {
+					o = p.Apply(t.Context(), shopDB, []conformance.PushValue{{Property: "x", Data: []byte("1")}}, o.Entries)
 				}
 				if diff := cmp.Diff(tc.want, stands(srv)); o.Err != nil || diff != "" {
 					t.Errorf("%s outcome %+v; -want, +got:\n%s", tc.reason, o, diff)
@@ -84,13 +84,13 @@ func TestMark(t *testing.T) {
 		before func()
 		hits   func(vaulttest.Call) bool
 		answer http.HandlerFunc
-		want   store.Class // none: no error
+		want   provider.Class // none: no error
 		stands string
 	}{
 		"Failing": {
 			reason: "Without a mark the secret stands, and nobody will delete it.",
 			hits:   first(2, http.MethodPatch, metadata), answer: vaulttest.Refuse(http.StatusInternalServerError),
-			want: store.Unavailable, stands: `1 {"password":"one"} map[]`,
+			want: provider.Unavailable, stands: `1 {"password":"one"} map[]`,
 		},
 		"FailingOnce": {
 			reason: "It is tried again.",
@@ -116,7 +116,7 @@ func TestMark(t *testing.T) {
 				mustPut(t, srv, "shop/db", `{"theirs":"1"}`)
 				pass.ServeHTTP(w, r)
 			},
-			want: store.Conflict, stands: `1 {"theirs":"1"} map[]`,
+			want: provider.Conflict, stands: `1 {"theirs":"1"} map[]`,
 		},
 		"Gone": {
 			reason: "Somebody deletes it.",
@@ -125,7 +125,7 @@ func TestMark(t *testing.T) {
 				srv.Do(http.MethodDelete, metadata, nil)
 				pass.ServeHTTP(w, r)
 			},
-			want: store.Conflict, stands: "none",
+			want: provider.Conflict, stands: "none",
 		},
 		"GoneAtLast": {
 			reason: "Somebody deletes it after the look.",
@@ -134,13 +134,13 @@ func TestMark(t *testing.T) {
 				srv.Do(http.MethodDelete, metadata, nil)
 				pass.ServeHTTP(w, r)
 			},
-			want: store.Conflict, stands: "none",
+			want: provider.Conflict, stands: "none",
 		},
 		"Settings": {
 			reason: "Somebody has made it already, if only its settings.",
 			before: func() { srv.Do(http.MethodPost, metadata, M{"custom_metadata": M{"team": "theirs"}}) },
 			hits:   first(0, "", ""),
-			want:   store.Conflict, stands: `1 {"password":"one"} map[team:theirs]`,
+			want:   provider.Conflict, stands: `1 {"password":"one"} map[team:theirs]`,
 		},
 	}
 	for name, tc := range cases {
@@ -158,7 +158,7 @@ func TestMark(t *testing.T) {
 				within = ctx
 			}
 			_, err := c.Create(within, shopDB, []byte(db), mark)
-			if (err == nil) != (tc.want == "") || err != nil && store.ClassOf(err) != tc.want {
+			if (err == nil) != (tc.want == "") || err != nil && provider.ClassOf(err) != tc.want {
 				t.Errorf("%s error %v, want %q", tc.reason, err, tc.want)
 			}
 			if diff := cmp.Diff(tc.stands, stands(srv)); diff != "" {

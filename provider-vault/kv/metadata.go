@@ -14,13 +14,13 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
 const (
 	// reserved begins the keys of custom metadata that are this project's own.
 	reserved = "direct-secrets.io/"
-	// markKey is the key of custom metadata that holds the mark of a store.Writer.
+	// markKey is the key of custom metadata that holds the mark of a provider.Writer.
 	markKey = reserved + "created-by"
 )
 
@@ -32,7 +32,7 @@ const (
 	maxCustomValue = 512
 )
 
-// settings are what the metadata of a store.Target says of a secret. What is nil, or not named, is left
+// settings are what the metadata of a provider.Target says of a secret. What is nil, or not named, is left
 // alone.
 type settings struct {
 	Custom      map[string]string `json:"customMetadata"`
@@ -64,7 +64,7 @@ func (kv1) settings(raw []byte) (settings, error) {
 	}
 	var fields map[string]json.RawMessage
 	_ = json.Unmarshal(raw, &fields) // What is no object has no names to tell.
-	return settings{}, store.NewError(store.Invalid, "metadata: KV v1 keeps none, so there is no place for %.200q; remove it, or use a secrets engine of KV v2", slices.Sorted(maps.Keys(fields)))
+	return settings{}, provider.NewError(provider.Invalid, "metadata: KV v1 keeps none, so there is no place for %.200q; remove it, or use a secrets engine of KV v2", slices.Sorted(maps.Keys(fields)))
 }
 
 // settings is strict: what is not understood would be forgotten in silence.
@@ -78,31 +78,31 @@ func (kv2) settings(raw []byte) (settings, error) {
 	err := d.Decode(&s)
 	if err == nil {
 		if _, end := d.Token(); end != io.EOF {
-			return settings{}, store.NewError(store.Invalid, "metadata: is not one JSON object")
+			return settings{}, provider.NewError(provider.Invalid, "metadata: is not one JSON object")
 		}
 		return s, s.check()
 	}
 	text := strings.TrimPrefix(err.Error(), "json: ")
-	return settings{}, store.NewError(store.Invalid, "metadata: %.200s; it takes customMetadata (a map of strings), maxVersions, casRequired and deleteVersionAfter", text)
+	return settings{}, provider.NewError(provider.Invalid, "metadata: %.200s; it takes customMetadata (a map of strings), maxVersions, casRequired and deleteVersionAfter", text)
 }
 
 // check finds what Vault would refuse, or what would pass for a mark.
 func (s settings) check() error {
 	if n := len(s.Custom); n > maxCustom {
-		return store.NewError(store.Invalid, "metadata.customMetadata: %d keys, and at most %d are taken; remove some", n, maxCustom)
+		return provider.NewError(provider.Invalid, "metadata.customMetadata: %d keys, and at most %d are taken; remove some", n, maxCustom)
 	}
 	for _, k := range slices.Sorted(maps.Keys(s.Custom)) {
 		switch v := s.Custom[k]; {
 		case strings.HasPrefix(strings.ToLower(k), reserved):
-			return store.NewError(store.Invalid, "metadata.customMetadata: keys such as %.64q say which object created the secret, and are set by themselves; remove it", k)
+			return provider.NewError(provider.Invalid, "metadata.customMetadata: keys such as %.64q say which object created the secret, and are set by themselves; remove it", k)
 		case k == "" || len(k) > maxCustomKey || !readable(k):
-			return store.NewError(store.Invalid, "metadata.customMetadata: key %.64q must have 1 to %d bytes, all of them printable", k, maxCustomKey)
+			return provider.NewError(provider.Invalid, "metadata.customMetadata: key %.64q must have 1 to %d bytes, all of them printable", k, maxCustomKey)
 		case v == "" || len(v) > maxCustomValue || !readable(v):
-			return store.NewError(store.Invalid, "metadata.customMetadata: the value of %.64q must have 1 to %d bytes, all of them printable", k, maxCustomValue)
+			return provider.NewError(provider.Invalid, "metadata.customMetadata: the value of %.64q must have 1 to %d bytes, all of them printable", k, maxCustomValue)
 		}
 	}
 	if n := s.MaxVersions; n != nil && (*n < 0 || *n > math.MaxInt32) {
-		return store.NewError(store.Invalid, "metadata.maxVersions: %d is no number of versions; write 0 for the default of the secrets engine, or more", *n)
+		return provider.NewError(provider.Invalid, "metadata.maxVersions: %d is no number of versions; write 0 for the default of the secrets engine, or more", *n)
 	}
 	return nil
 }
@@ -219,7 +219,7 @@ func (m kv2Metadata) has(data json.RawMessage) bool {
 func (m kv2Metadata) settings(key string) (settings, error) {
 	after, err := time.ParseDuration(m.DeleteAfter)
 	if err != nil {
-		return settings{}, store.NewError(store.Unavailable, "%s: the answer of Vault lacks the metadata", about(store.Ref{Key: key}))
+		return settings{}, provider.NewError(provider.Unavailable, "%s: the answer of Vault lacks the metadata", about(provider.Ref{Key: key}))
 	}
 	return settings{m.Custom, &m.MaxVersions, &m.CASRequired, (*duration)(&after)}, nil
 }

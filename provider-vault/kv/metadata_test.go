@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
 func TestSettings(t *testing.T) {
@@ -59,13 +59,13 @@ func TestSettings(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			srv.Reset()
-			target := store.Target{Key: "shop/db", Metadata: []byte(tc.metadata)}
+			target := provider.Target{Key: "shop/db", Metadata: []byte(tc.metadata)}
 			if tc.want != "" {
 				_, observed := c.Observe(t.Context(), target)
 				_, created := c.Create(t.Context(), target, []byte(db), mark)
-				_, updated := c.Update(t.Context(), target, store.Observed{}, []byte(db))
+				_, updated := c.Update(t.Context(), target, provider.Observed{}, []byte(db))
 				for _, err := range []error{observed, created, updated} {
-					if store.ClassOf(err) != store.Invalid || !strings.HasPrefix(err.Error(), tc.want) {
+					if provider.ClassOf(err) != provider.Invalid || !strings.HasPrefix(err.Error(), tc.want) {
 						t.Errorf("%s error %v, want Invalid: %s…", tc.reason, err, tc.want)
 					}
 				}
@@ -104,7 +104,7 @@ func TestDrift(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			o := mustObserve(t, c, store.Target{Key: "shop/db", Metadata: []byte(tc.metadata)})
+			o := mustObserve(t, c, provider.Target{Key: "shop/db", Metadata: []byte(tc.metadata)})
 			if diff := cmp.Diff(tc.want, o.Drift); diff != "" {
 				t.Errorf("%s -want, +got:\n%s", tc.reason, diff)
 			}

@@ -4,32 +4,31 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/direct-secrets/direct-secrets/common/push"
-	"github.com/direct-secrets/direct-secrets/common/push/pushtest"
-	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/provider"
+	"github.com/direct-secrets/direct-secrets/common/provider/conformance"
 )
 
-func TestPushModel(t *testing.T) { pushtest.Model(t, harness(t)) }
+func TestPushModel(t *testing.T) { conformance.PushModel(t, harness(t)) }
 
-func TestPushModelV1(t *testing.T) { pushtest.Model(t, harnessV1(t)) }
+func TestPushModelV1(t *testing.T) { conformance.PushModel(t, harnessV1(t)) }
 
 // What is in step is not written again, whatever Vault makes of its spelling.
 func TestPushAgain(t *testing.T) {
 	srv, secrets := writable(t, "secret/*")
 	c := connect(t, appRole(srv.URL), secrets)
-	p := push.Pusher{Kind: "VaultKV", Writer: c, Policies: push.Policies{Mark: mark, Features: c.Features()}}
+	p := conformance.Pusher{Kind: "VaultKV", Writer: c, Policies: conformance.PushPolicies{Mark: mark, Features: c.Features()}}
 	cases := map[string]struct {
 		reason string
-		want   push.Value
+		want   conformance.PushValue
 	}{
-		"Whole":    {"Vault escapes what HTML does.", push.Value{Data: []byte(`{"a":"<&>żółć𝕏","b":"x\n"}`)}},
-		"Property": {"And in properties.", push.Value{Property: "p", Data: []byte("<&>\u2028\"\\")}},
+		"Whole":    {"Vault escapes what HTML does.", conformance.PushValue{Data: []byte(`{"a":"<&>żółć𝕏","b":"x\n"}`)}},
+		"Property": {"And in properties.", conformance.PushValue{Property: "p", Data: []byte("<&>\u2028\"\\")}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			target := store.Target{Key: name}
-			first := p.Apply(t.Context(), target, []push.Value{tc.want}, nil)
-			again := p.Apply(t.Context(), target, []push.Value{tc.want}, first.Entries)
+			target := provider.Target{Key: name}
+			first := p.Apply(t.Context(), target, []conformance.PushValue{tc.want}, nil)
+			again := p.Apply(t.Context(), target, []conformance.PushValue{tc.want}, first.Entries)
 			if first.Err != nil || !first.Wrote || again.Err != nil || again.Wrote {
 				t.Errorf("%s first %+v, then %+v", tc.reason, first, again)
 			}
@@ -39,13 +38,13 @@ func TestPushAgain(t *testing.T) {
 
 func TestPushProperties(t *testing.T) {
 	h := harness(t)
-	pushtest.Properties(t, h, func(key string) int {
+	conformance.PushProperties(t, h, func(key string) int {
 		c, err := h.Connect(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer func() { _ = store.Close(c) }() // Nothing depends on its end.
-		v, err := c.Get(t.Context(), store.Ref{Key: key})
+		defer func() { _ = provider.Close(c) }() // Nothing depends on its end.
+		v, err := c.Get(t.Context(), provider.Ref{Key: key})
 		if err != nil {
 			t.Fatal(err)
 		}

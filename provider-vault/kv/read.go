@@ -11,18 +11,18 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 	"github.com/hashicorp/vault/api"
 
-	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/provider"
 	"github.com/direct-secrets/direct-secrets/provider-vault/session"
 )
 
 // Get reads one version of a secret: a JSON object. KV v2 sends its custom metadata along.
-func (c *Client) Get(ctx context.Context, ref store.Ref) (store.Value, error) {
+func (c *Client) Get(ctx context.Context, ref provider.Ref) (provider.Value, error) {
 	if err := checkKey(ref.Key); err != nil {
-		return store.Value{}, err
+		return provider.Value{}, err
 	}
 	query, err := c.engine.query(ref.Version)
 	if err != nil {
-		return store.Value{}, err
+		return provider.Value{}, err
 	}
 	path := c.engine.read(c.mount, ref.Key)
 	a, err := c.read(ctx, path, query)
@@ -32,15 +32,15 @@ func (c *Client) Get(ctx context.Context, ref store.Ref) (store.Value, error) {
 	var r *session.Refusal
 	switch {
 	case !errors.As(err, &r):
-		return store.Value{}, session.Explain(err, about(ref))
+		return provider.Value{}, session.Explain(err, about(ref))
 	case r.Status == http.StatusNotFound && c.engine.gone(a.Data):
-		return store.Value{}, store.NewError(store.NotFound, "%s: has been deleted", about(ref))
+		return provider.Value{}, provider.NewError(provider.NotFound, "%s: has been deleted", about(ref))
 	case r.Status == http.StatusNotFound:
-		return store.Value{}, c.missing(ctx, r, about(ref))
+		return provider.Value{}, c.missing(ctx, r, about(ref))
 	case r.Status == http.StatusForbidden && !r.Foreign:
-		return store.Value{}, store.NewError(store.Denied, "%s: access denied; allow read on %q in a policy", about(ref), session.Shortened(path))
+		return provider.Value{}, provider.NewError(provider.Denied, "%s: access denied; allow read on %q in a policy", about(ref), session.Shortened(path))
 	}
-	return store.Value{}, session.Explain(err, about(ref))
+	return provider.Value{}, session.Explain(err, about(ref))
 }
 
 // missing explains a 404: it is NotFound only if Vault says so of a secret, and the secrets engine is
@@ -53,9 +53,9 @@ func (c *Client) missing(ctx context.Context, r *session.Refusal, what string) e
 		return err
 	}
 	if !notThere(r) {
-		return store.NewError(store.Invalid, "%s: Vault knows no such path; check spec.path, spec.version and spec.namespace", what)
+		return provider.NewError(provider.Invalid, "%s: Vault knows no such path; check spec.path, spec.version and spec.namespace", what)
 	}
-	return store.NewError(store.NotFound, "%s: does not exist", what)
+	return provider.NewError(provider.NotFound, "%s: does not exist", what)
 }
 
 // read asks for what is at a path of the secrets engine. A session that ended before its time is
@@ -110,7 +110,7 @@ func (c *Client) suits(data json.RawMessage) error {
 		Path string `json:"path"`
 	}
 	if json.Unmarshal(data, &m) != nil || json.Unmarshal(data, &at) != nil {
-		return store.NewError(store.Unavailable, "spec.path: the answer of Vault says nothing of the mount")
+		return provider.NewError(provider.Unavailable, "spec.path: the answer of Vault says nothing of the mount")
 	}
 	version := m.Options["version"]
 	if version == "" {
@@ -118,20 +118,20 @@ func (c *Client) suits(data json.RawMessage) error {
 	}
 	switch {
 	case at.Path != c.mount+"/":
-		return store.NewError(store.Invalid, "spec.path: %q is no mount of a secrets engine, but lies below one; a folder belongs to the key", c.mount)
+		return provider.NewError(provider.Invalid, "spec.path: %q is no mount of a secrets engine, but lies below one; a folder belongs to the key", c.mount)
 	case m.Type != "kv" && m.Type != "generic":
 		if !plainWord.MatchString(m.Type) {
 			m.Type = "another"
 		}
-		return store.NewError(store.Invalid, "spec.path: %q is a secrets engine of type %s, not kv", c.mount, m.Type)
+		return provider.NewError(provider.Invalid, "spec.path: %q is a secrets engine of type %s, not kv", c.mount, m.Type)
 	case version != c.engine.version():
-		return store.NewError(store.Invalid, "spec.version: the secrets engine %q is KV v%s; correct the version", c.mount, session.Shortened(version))
+		return provider.NewError(provider.Invalid, "spec.version: the secrets engine %q is KV v%s; correct the version", c.mount, session.Shortened(version))
 	}
 	return nil
 }
 
 // about names what a ref asks for.
-func about(ref store.Ref) string {
+func about(ref provider.Ref) string {
 	if ref.Version != "" {
 		return fmt.Sprintf("secret %q version %q", ref.Key, ref.Version)
 	}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/provider"
 	"github.com/direct-secrets/direct-secrets/provider-vault/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/provider-vault/vaulttest"
 )
@@ -26,37 +26,37 @@ func TestVersions(t *testing.T) {
 	c := connect(t, appRole(srv.URL), secrets)
 	cases := map[string]struct {
 		reason string
-		ref    store.Ref
+		ref    provider.Ref
 		want   string
 	}{
-		"Current":         {"No version is the current one.", store.Ref{Key: "a"}, `4 {"n":"4"}`},
-		"Older":           {"Older versions can be read.", store.Ref{Key: "a", Version: "3"}, `3 {"n":"3"}`},
-		"DeletedVersion":  {"Deleted is gone.", store.Ref{Key: "a", Version: "1"}, "NotFound"},
-		"Destroyed":       {"Destroyed is gone.", store.Ref{Key: "a", Version: "2"}, "NotFound"},
-		"Never":           {"It never was.", store.Ref{Key: "a", Version: "9"}, "NotFound"},
-		"Zero":            {"Vault takes 0 for the current one, and a mistake for 0.", store.Ref{Key: "a", Version: "0"}, "Invalid"},
-		"Word":            {"Versions are numbers.", store.Ref{Key: "a", Version: "latest"}, "Invalid"},
-		"Deleted":         {"The current version is deleted.", store.Ref{Key: "deleted"}, "NotFound"},
-		"DestroyedSecret": {"The current version is destroyed.", store.Ref{Key: "destroyed"}, "NotFound"},
-		"Absent":          {"It never was.", store.Ref{Key: "absent"}, "NotFound"},
+		"Current":         {"No version is the current one.", provider.Ref{Key: "a"}, `4 {"n":"4"}`},
+		"Older":           {"Older versions can be read.", provider.Ref{Key: "a", Version: "3"}, `3 {"n":"3"}`},
+		"DeletedVersion":  {"Deleted is gone.", provider.Ref{Key: "a", Version: "1"}, "NotFound"},
+		"Destroyed":       {"Destroyed is gone.", provider.Ref{Key: "a", Version: "2"}, "NotFound"},
+		"Never":           {"It never was.", provider.Ref{Key: "a", Version: "9"}, "NotFound"},
+		"Zero":            {"Vault takes 0 for the current one, and a mistake for 0.", provider.Ref{Key: "a", Version: "0"}, "Invalid"},
+		"Word":            {"Versions are numbers.", provider.Ref{Key: "a", Version: "latest"}, "Invalid"},
+		"Deleted":         {"The current version is deleted.", provider.Ref{Key: "deleted"}, "NotFound"},
+		"DestroyedSecret": {"The current version is destroyed.", provider.Ref{Key: "destroyed"}, "NotFound"},
+		"Absent":          {"It never was.", provider.Ref{Key: "absent"}, "NotFound"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			v, err := c.Get(t.Context(), tc.ref)
 			got := v.Version + " " + string(v.Data)
 			if err != nil {
-				got = string(store.ClassOf(err))
+				got = string(provider.ClassOf(err))
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s -want, +got:\n%s", tc.reason, diff)
 			}
 		})
 	}
-	found, err := c.list(t.Context(), store.Query{})
+	found, err := c.list(t.Context(), provider.Query{})
 	if err != nil || len(found) != 3 {
 		t.Fatalf("Vault lists what is deleted, too: %v, %v", found, err)
 	}
-	for v, err := range c.Find(t.Context(), store.Query{}) {
+	for v, err := range c.Find(t.Context(), provider.Query{}) {
 		if err != nil || v.Key != "a" {
 			t.Errorf("A find leaves out what is deleted: %q, %v", v.Key, err)
 		}
@@ -84,15 +84,15 @@ func TestWrongMount(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			c := connect(t, appRole(srv.URL, func(s *v1alpha1.VaultKVSpec) { s.Path, s.Version = tc.path, tc.version }), secrets)
-			_, err := c.Get(t.Context(), store.Ref{Key: "a"})
-			if store.ClassOf(err) != store.Invalid || !strings.Contains(err.Error(), tc.field) {
+			_, err := c.Get(t.Context(), provider.Ref{Key: "a"})
+			if provider.ClassOf(err) != provider.Invalid || !strings.Contains(err.Error(), tc.field) {
 				t.Errorf("Get: error %v, want Invalid that names %s", err, tc.field)
 			}
-			if _, err := c.Get(t.Context(), store.Ref{Key: "config"}); store.ClassOf(err) != store.Invalid {
+			if _, err := c.Get(t.Context(), provider.Ref{Key: "config"}); provider.ClassOf(err) != provider.Invalid {
 				t.Errorf("Get of a name that has a meaning: error %v, want Invalid", err)
 			}
-			for _, err := range c.Find(t.Context(), store.Query{}) {
-				if store.ClassOf(err) != store.Invalid || !strings.Contains(err.Error(), tc.field) {
+			for _, err := range c.Find(t.Context(), provider.Query{}) {
+				if provider.ClassOf(err) != provider.Invalid || !strings.Contains(err.Error(), tc.field) {
 					t.Errorf("Find: error %v, want Invalid that names %s", err, tc.field)
 				}
 			}
@@ -113,14 +113,14 @@ func TestKV1(t *testing.T) {
 	if got := read1(t, c); got != db {
 		t.Errorf("got %s, want %s", got, db)
 	}
-	if _, err := c.Get(t.Context(), store.Ref{Key: "absent"}); !store.IsNotFound(err) {
+	if _, err := c.Get(t.Context(), provider.Ref{Key: "absent"}); !provider.IsNotFound(err) {
 		t.Errorf("error %v, want NotFound", err)
 	}
-	if _, err := c.Get(t.Context(), store.Ref{Key: "shop/db", Version: "1"}); store.ClassOf(err) != store.Invalid {
+	if _, err := c.Get(t.Context(), provider.Ref{Key: "shop/db", Version: "1"}); provider.ClassOf(err) != provider.Invalid {
 		t.Errorf("KV v1 has no versions: error %v, want Invalid", err)
 	}
 	var keys []string
-	for v, err := range c.Find(t.Context(), store.Query{Path: "shop"}) {
+	for v, err := range c.Find(t.Context(), provider.Query{Path: "shop"}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -129,8 +129,8 @@ func TestKV1(t *testing.T) {
 	if diff := cmp.Diff([]string{"shop/db", "shop/deep/x"}, keys); diff != "" {
 		t.Errorf("-want, +got:\n%s", diff)
 	}
-	for _, err := range c.Find(t.Context(), store.Query{Tags: map[string]string{"a": "b"}}) {
-		if store.ClassOf(err) != store.Invalid {
+	for _, err := range c.Find(t.Context(), provider.Query{Tags: map[string]string{"a": "b"}}) {
+		if provider.ClassOf(err) != provider.Invalid {
 			t.Errorf("KV v1 has no metadata: error %v, want Invalid", err)
 		}
 	}
@@ -175,7 +175,7 @@ func TestKeys(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			srv.Reset()
-			v, err := c.Get(t.Context(), store.Ref{Key: tc.key})
+			v, err := c.Get(t.Context(), provider.Ref{Key: tc.key})
 			if err == nil {
 				t.Fatalf("%s got %s", tc.reason, v.Data)
 			}
@@ -185,19 +185,19 @@ func TestKeys(t *testing.T) {
 					paths = append(paths, call.Path)
 				}
 			}
-			want, class := []string(nil), store.Invalid
+			want, class := []string(nil), provider.Invalid
 			if tc.path != "" {
-				want, class = []string{tc.path}, store.NotFound
+				want, class = []string{tc.path}, provider.NotFound
 			}
-			if diff := cmp.Diff(want, paths); diff != "" || store.ClassOf(err) != class {
+			if diff := cmp.Diff(want, paths); diff != "" || provider.ClassOf(err) != class {
 				t.Errorf("%s error %v, want %s; paths -want, +got:\n%s", tc.reason, err, class, diff)
 			}
 		})
 	}
 	for _, path := range []string{"../other", "a/../..", "//", "a//b", "x/./y"} {
 		srv.Reset()
-		for _, err := range c.Find(t.Context(), store.Query{Path: path}) {
-			if store.ClassOf(err) != store.Invalid {
+		for _, err := range c.Find(t.Context(), provider.Query{Path: path}) {
+			if provider.ClassOf(err) != provider.Invalid {
 				t.Errorf("find %q: error %v, want Invalid", path, err)
 			}
 		}
@@ -229,34 +229,34 @@ func TestAnswers(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		answer http.HandlerFunc
-		want   store.Class
+		want   provider.Class
 	}{
-		"Sealed":       {"A sealed Vault proves nothing.", answer(503, "", `{"errors":["Vault is sealed"]}`), store.Unavailable},
-		"Standby":      {"Nor does a standby.", answer(473, "", `{}`), store.Unavailable},
-		"Recovery":     {"Nor does another.", answer(472, "", `{}`), store.Unavailable},
-		"Internal":     {"An error is none of ours.", answer(500, "", `{"errors":["canary-value"]}`), store.Unavailable},
-		"Quota":        {"A quota says when.", answer(429, "Retry-After: 7", `{"errors":["request path: rate limit quota exceeded"]}`), store.Throttled},
-		"BadRequest":   {"A mistake of the spec.", answer(400, "", `{"errors":["canary-value"]}`), store.Invalid},
-		"Teapot":       {"What nobody knows proves nothing.", answer(418, "", `canary-value`), store.Unavailable},
-		"Proxy404":     {"A page of a proxy is no answer of Vault.", answer(404, "", `<html>canary-value</html>`), store.Unavailable},
-		"Proxy403":     {"Nor is this one.", answer(403, "", `<html>canary-value</html>`), store.Unavailable},
-		"Redirect":     {"The token is for this server only.", answer(307, "Location: http://127.0.0.1:1/", ``), store.Unavailable},
-		"Empty":        {"An answer without a value proves nothing.", answer(200, "", ``), store.Unavailable},
-		"NotJSON":      {"Nor one that is damaged.", answer(200, "", `{"data":{"data":{"canary-value":`), store.Unavailable},
-		"NullData":     {"Nor one whose value is null.", answer(200, "", `{"data":{"data":null,"metadata":{"version":1}}}`), store.Unavailable},
-		"List":         {"Nor one whose value is no object.", answer(200, "", `{"data":{"data":["canary-value"],"metadata":{"version":1}}}`), store.Unavailable},
-		"WrongMeta":    {"Nor one whose version is no number.", answer(200, "", `{"data":{"data":{},"metadata":{"version":"canary-value"}}}`), store.Unavailable},
-		"EmptyNotJSON": {"404 without a word is not NotFound.", answer(404, "", ``), store.Unavailable},
+		"Sealed":       {"A sealed Vault proves nothing.", answer(503, "", `{"errors":["Vault is sealed"]}`), provider.Unavailable},
+		"Standby":      {"Nor does a standby.", answer(473, "", `{}`), provider.Unavailable},
+		"Recovery":     {"Nor does another.", answer(472, "", `{}`), provider.Unavailable},
+		"Internal":     {"An error is none of ours.", answer(500, "", `{"errors":["canary-value"]}`), provider.Unavailable},
+		"Quota":        {"A quota says when.", answer(429, "Retry-After: 7", `{"errors":["request path: rate limit quota exceeded"]}`), provider.Throttled},
+		"BadRequest":   {"A mistake of the spec.", answer(400, "", `{"errors":["canary-value"]}`), provider.Invalid},
+		"Teapot":       {"What nobody knows proves nothing.", answer(418, "", `canary-value`), provider.Unavailable},
+		"Proxy404":     {"A page of a proxy is no answer of Vault.", answer(404, "", `<html>canary-value</html>`), provider.Unavailable},
+		"Proxy403":     {"Nor is this one.", answer(403, "", `<html>canary-value</html>`), provider.Unavailable},
+		"Redirect":     {"The token is for this server only.", answer(307, "Location: http://127.0.0.1:1/", ``), provider.Unavailable},
+		"Empty":        {"An answer without a value proves nothing.", answer(200, "", ``), provider.Unavailable},
+		"NotJSON":      {"Nor one that is damaged.", answer(200, "", `{"data":{"data":{"canary-value":`), provider.Unavailable},
+		"NullData":     {"Nor one whose value is null.", answer(200, "", `{"data":{"data":null,"metadata":{"version":1}}}`), provider.Unavailable},
+		"List":         {"Nor one whose value is no object.", answer(200, "", `{"data":{"data":["canary-value"],"metadata":{"version":1}}}`), provider.Unavailable},
+		"WrongMeta":    {"Nor one whose version is no number.", answer(200, "", `{"data":{"data":{},"metadata":{"version":"canary-value"}}}`), provider.Unavailable},
+		"EmptyNotJSON": {"404 without a word is not NotFound.", answer(404, "", ``), provider.Unavailable},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			defer srv.Inject(vaulttest.IsRead, tc.answer)()
-			_, err := c.Get(t.Context(), store.Ref{Key: "shop/db"})
-			if store.ClassOf(err) != tc.want || strings.Contains(err.Error(), "canary") || strings.Contains(store.Safe(err).Error(), "canary") {
-				t.Errorf("%s error %v (%s), want %s", tc.reason, err, store.ClassOf(err), tc.want)
+			_, err := c.Get(t.Context(), provider.Ref{Key: "shop/db"})
+			if provider.ClassOf(err) != tc.want || strings.Contains(err.Error(), "canary") || strings.Contains(provider.Safe(err).Error(), "canary") {
+				t.Errorf("%s error %v (%s), want %s", tc.reason, err, provider.ClassOf(err), tc.want)
 			}
-			if tc.want == store.Throttled && store.RetryAfter(err).Seconds() != 7 {
-				t.Errorf("retry after %s, want 7s", store.RetryAfter(err))
+			if tc.want == provider.Throttled && provider.RetryAfter(err).Seconds() != 7 {
+				t.Errorf("retry after %s, want 7s", provider.RetryAfter(err))
 			}
 		})
 	}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
 // What a policy must allow is said by what is missing, and Vault's real policies decide.
@@ -51,8 +51,8 @@ func TestWritePolicies(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			allow(nil)
 			defer srv.Do(http.MethodDelete, "secret/metadata/shop/db", nil)
-			target := store.Target{Key: "shop/db", Metadata: []byte(`{"customMetadata":{"team":"shop"},"maxVersions":4}`)}
-			var seen store.Observed
+			target := provider.Target{Key: "shop/db", Metadata: []byte(`{"customMetadata":{"team":"shop"},"maxVersions":4}`)}
+			var seen provider.Observed
 			if tc.action != "create" {
 				mustCreate(t, c)
 				srv.Do(http.MethodPost, "secret/metadata/shop/db", M{"custom_metadata": M{markKey: mark, "owner": "them", "team": "old"}, "cas_required": true})
@@ -68,7 +68,7 @@ func TestWritePolicies(t *testing.T) {
 			}[tc.action]()
 			got := ""
 			if err != nil {
-				got = fmt.Sprintf("%s: %s", store.ClassOf(err), err)
+				got = fmt.Sprintf("%s: %s", provider.ClassOf(err), err)
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s -want, +got:\n%s", tc.reason, diff)
@@ -109,22 +109,22 @@ func TestWriteAnswers(t *testing.T) {
 		reason       string
 		method, path string
 		answer       http.HandlerFunc
-		want         store.Class
+		want         provider.Class
 	}{
-		"Moved":       {"The version is another.", http.MethodPut, "data", says(400, `{"errors":["check-and-set parameter did not match the current version"]}`), store.Conflict},
-		"BadRequest":  {"Other mistakes are none of others.", http.MethodPut, "data", says(400, `{"errors":["c4n4ry"]}`), store.Invalid},
-		"TooLarge":    {"Vault or its storage takes less.", http.MethodPut, "data", says(413, `{"errors":["c4n4ry"]}`), store.Invalid},
-		"ProxyLarge":  {"So may a proxy.", http.MethodPut, "data", says(413, `<html>c4n4ry</html>`), store.Invalid},
-		"ManyMembers": {"Vault does not read the value.", http.MethodPut, "data", says(500, `{"errors":["c4n4ry: JSON object exceeds allowed entry count"]}`), store.Invalid},
-		"Twice":       {"Nor with a member twice.", http.MethodPut, "data", says(500, `{"errors":["duplicate key 'c4n4ry' in object"]}`), store.Invalid},
-		"Internal":    {"An error is none of ours.", http.MethodPut, "data", says(500, `{"errors":["c4n4ry"]}`), store.Unavailable},
-		"Sealed":      {"Nor is a seal.", http.MethodPut, "data", says(503, `{"errors":["Vault is sealed"]}`), store.Unavailable},
-		"Quota":       {"A quota says when.", http.MethodPut, "data", says(429, `{"errors":["c4n4ry"]}`), store.Throttled},
-		"ProxyDenied": {"A page of a proxy is no answer of Vault.", http.MethodPut, "data", says(403, `<html>c4n4ry</html>`), store.Unavailable},
-		"NoVersion":   {"An answer without the version proves nothing.", http.MethodPut, "data", says(200, `{"data":{}}`), store.Unavailable},
-		"Version":     {"Nor one with another version.", http.MethodPut, "data", says(200, `{"data":{"version":7,"created_time":"c4n4ry"}}`), store.Unavailable},
-		"NoMetadata":  {"Nor one without metadata.", http.MethodGet, "metadata", says(200, `{"data":null}`), store.Unavailable},
-		"HalfOfIt":    {"Nor half of it.", http.MethodGet, "metadata", says(200, `{"data":{"created_time":"x","current_version":1}}`), store.Unavailable},
+		"Moved":       {"The version is another.", http.MethodPut, "data", says(400, `{"errors":["check-and-set parameter did not match the current version"]}`), provider.Conflict},
+		"BadRequest":  {"Other mistakes are none of others.", http.MethodPut, "data", says(400, `{"errors":["c4n4ry"]}`), provider.Invalid},
+		"TooLarge":    {"Vault or its storage takes less.", http.MethodPut, "data", says(413, `{"errors":["c4n4ry"]}`), provider.Invalid},
+		"ProxyLarge":  {"So may a proxy.", http.MethodPut, "data", says(413, `<html>c4n4ry</html>`), provider.Invalid},
+		"ManyMembers": {"Vault does not read the value.", http.MethodPut, "data", says(500, `{"errors":["c4n4ry: JSON object exceeds allowed entry count"]}`), provider.Invalid},
+		"Twice":       {"Nor with a member twice.", http.MethodPut, "data", says(500, `{"errors":["duplicate key 'c4n4ry' in object"]}`), provider.Invalid},
+		"Internal":    {"An error is none of ours.", http.MethodPut, "data", says(500, `{"errors":["c4n4ry"]}`), provider.Unavailable},
+		"Sealed":      {"Nor is a seal.", http.MethodPut, "data", says(503, `{"errors":["Vault is sealed"]}`), provider.Unavailable},
+		"Quota":       {"A quota says when.", http.MethodPut, "data", says(429, `{"errors":["c4n4ry"]}`), provider.Throttled},
+		"ProxyDenied": {"A page of a proxy is no answer of Vault.", http.MethodPut, "data", says(403, `<html>c4n4ry</html>`), provider.Unavailable},
+		"NoVersion":   {"An answer without the version proves nothing.", http.MethodPut, "data", says(200, `{"data":{}}`), provider.Unavailable},
+		"Version":     {"Nor one with another version.", http.MethodPut, "data", says(200, `{"data":{"version":7,"created_time":"c4n4ry"}}`), provider.Unavailable},
+		"NoMetadata":  {"Nor one without metadata.", http.MethodGet, "metadata", says(200, `{"data":null}`), provider.Unavailable},
+		"HalfOfIt":    {"Nor half of it.", http.MethodGet, "metadata", says(200, `{"data":{"created_time":"x","current_version":1}}`), provider.Unavailable},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -136,11 +136,11 @@ func TestWriteAnswers(t *testing.T) {
 			} else {
 				_, err = c.Update(t.Context(), shopDB, seen, []byte(`{"c4n4ry":"2"}`))
 			}
-			if err == nil || store.ClassOf(err) != tc.want || strings.Contains(err.Error(), "c4n4ry") || strings.Contains(store.Safe(err).Error(), "c4n4ry") {
-				t.Errorf("%s error %v (%s), want %s", tc.reason, err, store.ClassOf(err), tc.want)
+			if err == nil || provider.ClassOf(err) != tc.want || strings.Contains(err.Error(), "c4n4ry") || strings.Contains(provider.Safe(err).Error(), "c4n4ry") {
+				t.Errorf("%s error %v (%s), want %s", tc.reason, err, provider.ClassOf(err), tc.want)
 			}
-			if tc.want == store.Throttled && store.RetryAfter(err) != 7*time.Second {
-				t.Errorf("retry after %s, want 7s", store.RetryAfter(err))
+			if tc.want == provider.Throttled && provider.RetryAfter(err) != 7*time.Second {
+				t.Errorf("retry after %s, want 7s", provider.RetryAfter(err))
 			}
 			if diff := cmp.Diff(before, stands(srv)); diff != "" {
 				t.Errorf("-before, +after:\n%s", diff)

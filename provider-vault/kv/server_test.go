@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	common "github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
-	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/provider"
 	"github.com/direct-secrets/direct-secrets/provider-vault/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/provider-vault/vaulttest"
 )
@@ -78,10 +78,10 @@ func TestTLS(t *testing.T) {
 			client, err := Connect(t.Context(), appRole(srv.Address, withAuth(tc.auth), tc.change), secrets)
 			got := ""
 			if err != nil {
-				got = string(store.ClassOf(err)) + ": " + err.Error()
+				got = string(provider.ClassOf(err)) + ": " + err.Error()
 			} else {
 				got = read1(t, client.(*Client))
-				if err := store.Close(client); err != nil {
+				if err := provider.Close(client); err != nil {
 					t.Error(err)
 				}
 			}
@@ -126,7 +126,7 @@ func TestAddress(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			_, err := Connect(t.Context(), appRole(tc.server), plainCreds{plain: tc.plain})
-			if tc.want == "" && err != nil || tc.want != "" && (store.ClassOf(err) != store.Invalid || !strings.HasPrefix(err.Error(), tc.want)) {
+			if tc.want == "" && err != nil || tc.want != "" && (provider.ClassOf(err) != provider.Invalid || !strings.HasPrefix(err.Error(), tc.want)) {
 				t.Errorf("error %v, want %q", err, tc.want)
 			}
 		})
@@ -157,7 +157,7 @@ func TestHeaders(t *testing.T) {
 	}
 	for _, name := range []string{"X-Vault-Token", "x-vault-namespace", "Host", "a b", "a\nb", ""} {
 		_, err := Connect(t.Context(), appRole(srv.URL, func(s *v1alpha1.VaultKVSpec) { s.Headers = map[string]string{name: "x"} }), secrets)
-		if store.ClassOf(err) != store.Invalid || !strings.HasPrefix(err.Error(), "spec.headers: ") {
+		if provider.ClassOf(err) != provider.Invalid || !strings.HasPrefix(err.Error(), "spec.headers: ") {
 			t.Errorf("header %q: error %v, want Invalid that names spec.headers", name, err)
 		}
 	}
@@ -271,7 +271,7 @@ func TestRetries(t *testing.T) {
 	_, err := Connect(t.Context(), appRole(srv.URL, func(s *v1alpha1.VaultKVSpec) {
 		s.RetrySettings = &common.RetrySettings{RetryInterval: "soon"}
 	}), secrets)
-	if store.ClassOf(err) != store.Invalid || !strings.HasPrefix(err.Error(), "spec.retrySettings.retryInterval: ") {
+	if provider.ClassOf(err) != provider.Invalid || !strings.HasPrefix(err.Error(), "spec.retrySettings.retryInterval: ") {
 		t.Errorf("error %v, want Invalid that names the field", err)
 	}
 }

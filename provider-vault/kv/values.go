@@ -10,7 +10,7 @@ import (
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 
-	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
 // maxValue is the largest value that is written, in bytes: the default of Vault's integrated storage for an
@@ -25,20 +25,20 @@ var (
 
 // object checks a value that is to be written, and returns it in a form that can be compared.
 func (c *Client) object(key string, data []byte) (map[string]any, error) {
-	what := about(store.Ref{Key: key})
+	what := about(provider.Ref{Key: key})
 	if len(data) > maxValue {
-		return nil, store.NewError(store.Invalid, "%s: the value has %d bytes, and at most %d are written", what, len(data), maxValue)
+		return nil, provider.NewError(provider.Invalid, "%s: the value has %d bytes, and at most %d are written", what, len(data), maxValue)
 	}
 	object, err := decodeObject(data, c.engine)
 	if err == nil && len(object) < c.engine.minimum() {
 		err = errEmpty
 	}
 	if err != nil {
-		return nil, store.NewError(store.Invalid, "%s: %s", what, err)
+		return nil, provider.NewError(provider.Invalid, "%s: %s", what, err)
 	}
 	// Vault stores its own spelling, which may be longer.
 	if raw, err := json.Marshal(object); err != nil || len(raw) > maxValue {
-		return nil, store.NewError(store.Invalid, "%s: the value has %d bytes as Vault spells it, and at most %d are written", what, len(raw), maxValue)
+		return nil, provider.NewError(provider.Invalid, "%s: the value has %d bytes as Vault spells it, and at most %d are written", what, len(raw), maxValue)
 	}
 	return object, nil
 }

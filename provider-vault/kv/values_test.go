@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
 // A value is stored such that it reads the same, or refused before any call.
@@ -47,9 +47,9 @@ func TestWriteValues(t *testing.T) {
 			srv.Reset()
 			_, err := c.Create(t.Context(), shopDB, []byte(tc.value), mark)
 			if tc.want != "" {
-				_, updated := c.Update(t.Context(), shopDB, store.Observed{Version: "1"}, []byte(tc.value))
+				_, updated := c.Update(t.Context(), shopDB, provider.Observed{Version: "1"}, []byte(tc.value))
 				for _, err := range []error{err, updated} {
-					if store.ClassOf(err) != store.Invalid || !strings.Contains(err.Error(), tc.want) || strings.Contains(err.Error(), "c4n4ry") {
+					if provider.ClassOf(err) != provider.Invalid || !strings.Contains(err.Error(), tc.want) || strings.Contains(err.Error(), "c4n4ry") {
 						t.Errorf("%s error %v, want Invalid: …%s", tc.reason, err, tc.want)
 					}
 				}
@@ -68,7 +68,7 @@ func TestWriteValues(t *testing.T) {
 				t.Errorf("%s The same again: version %q, error %v; want 1", tc.reason, w.Version, err)
 			}
 			// What Vault gives can be written back, as is done where a property changes.
-			w, err = c.Update(t.Context(), shopDB, store.Observed{Data: []byte(`{"x":1}`), Version: o.Version, ID: o.ID, Token: o.Token}, o.Data)
+			w, err = c.Update(t.Context(), shopDB, provider.Observed{Data: []byte(`{"x":1}`), Version: o.Version, ID: o.ID, Token: o.Token}, o.Data)
 			if err != nil || w.Version != "2" {
 				t.Errorf("%s As Vault gives it: version %q, error %v; want 2", tc.reason, w.Version, err)
 			}

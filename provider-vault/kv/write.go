@@ -9,17 +9,17 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 	"github.com/hashicorp/vault/api"
 
-	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/provider"
 	"github.com/direct-secrets/direct-secrets/provider-vault/session"
 )
 
-var _ store.Writer = &Client{}
+var _ provider.Writer = &Client{}
 
 // writing is what differs between the versions of the KV secrets engine for those that write. The key and
 // the value have been checked.
 type writing interface {
-	features() store.Features
-	// settings reads the metadata of a store.Target.
+	features() provider.Features
+	// settings reads the metadata of a provider.Target.
 	settings(raw []byte) (settings, error)
 	// number returns what the engine makes of a number, in a form that can be compared; an error if that
 	// is not the same number.
@@ -28,19 +28,19 @@ type writing interface {
 	minimum() int
 
 	// observe also returns the settings that a secret has.
-	observe(ctx context.Context, c *Client, key string) (store.Observed, settings, error)
-	create(ctx context.Context, c *Client, key string, data []byte, s settings, mark string) (store.Written, error)
+	observe(ctx context.Context, c *Client, key string) (provider.Observed, settings, error)
+	create(ctx context.Context, c *Client, key string, data []byte, s settings, mark string) (provider.Written, error)
 	// update leaves the value alone if data is nil.
-	update(ctx context.Context, c *Client, key string, seen store.Observed, data []byte, s settings) (store.Written, error)
-	remove(ctx context.Context, c *Client, key string, seen store.Observed) error
+	update(ctx context.Context, c *Client, key string, seen provider.Observed, data []byte, s settings) (provider.Written, error)
+	remove(ctx context.Context, c *Client, key string, seen provider.Observed) error
 }
 
 // Features are all that there are with KV v2, which compares versions when it writes. KV v1 has none to
 // compare.
-func (c *Client) Features() store.Features { return c.engine.features() }
+func (c *Client) Features() provider.Features { return c.engine.features() }
 
 // settings reads the metadata of a target, and checks its key.
-func (c *Client) settings(t store.Target) (settings, error) {
+func (c *Client) settings(t provider.Target) (settings, error) {
 	if err := checkKey(t.Key); err != nil {
 		return settings{}, err
 	}
@@ -49,46 +49,46 @@ func (c *Client) settings(t store.Target) (settings, error) {
 
 // Observe reads a secret, its settings and its mark. A secret of KV v2 whose current version is deleted or
 // destroyed exists without a value.
-func (c *Client) Observe(ctx context.Context, t store.Target) (store.Observed, error) {
+func (c *Client) Observe(ctx context.Context, t provider.Target) (provider.Observed, error) {
 	s, err := c.settings(t)
 	if err != nil {
-		return store.Observed{}, err
+		return provider.Observed{}, err
 	}
 	o, has, err := c.engine.observe(ctx, c, t.Key)
 	if err != nil {
-		return store.Observed{}, err
+		return provider.Observed{}, err
 	}
 	o.Drift = s.drift(has)
 	return o, nil
 }
 
 // Create makes a secret that does not exist.
-func (c *Client) Create(ctx context.Context, t store.Target, data []byte, mark string) (store.Written, error) {
+func (c *Client) Create(ctx context.Context, t provider.Target, data []byte, mark string) (provider.Written, error) {
 	s, err := c.settings(t)
 	if err != nil {
-		return store.Written{}, err
+		return provider.Written{}, err
 	}
 	if _, err := c.object(t.Key, data); err != nil {
-		return store.Written{}, err
+		return provider.Written{}, err
 	}
 	// The paths of one version of the engine mean something else, or harm, at the other.
 	if err := c.checkMounted(ctx); err != nil {
-		return store.Written{}, err
+		return provider.Written{}, err
 	}
 	return c.engine.create(ctx, c, t.Key, data, s, mark)
 }
 
 // Update writes the value first, for only that is guarded, and then the settings that drifted. A value that
 // is the same but for its spelling makes no version: Vault spells in its own way.
-func (c *Client) Update(ctx context.Context, t store.Target, seen store.Observed, data []byte) (store.Written, error) {
+func (c *Client) Update(ctx context.Context, t provider.Target, seen provider.Observed, data []byte) (provider.Written, error) {
 	s, err := c.settings(t)
 	if err != nil {
-		return store.Written{}, err
+		return provider.Written{}, err
 	}
 	if data != nil {
 		object, err := c.object(t.Key, data)
 		if err != nil {
-			return store.Written{}, err
+			return provider.Written{}, err
 		}
 		if c.holds(seen.Data, object) {
 			data = nil
@@ -96,17 +96,17 @@ func (c *Client) Update(ctx context.Context, t store.Target, seen store.Observed
 	}
 	s = s.drifted(seen.Drift)
 	if data == nil && s.empty() {
-		return store.Written{Version: seen.Version, ID: seen.ID}, nil
+		return provider.Written{Version: seen.Version, ID: seen.ID}, nil
 	}
 	if err := c.checkMounted(ctx); err != nil {
-		return store.Written{}, err
+		return provider.Written{}, err
 	}
 	return c.engine.update(ctx, c, t.Key, seen, data, s)
 }
 
 // Delete removes a secret with all its versions and its metadata. Vault does so without a condition, so the
 // secret is looked at right before.
-func (c *Client) Delete(ctx context.Context, t store.Target, seen store.Observed) error {
+func (c *Client) Delete(ctx context.Context, t provider.Target, seen provider.Observed) error {
 	if err := checkKey(t.Key); err != nil {
 		return err
 	}
@@ -114,22 +114,22 @@ func (c *Client) Delete(ctx context.Context, t store.Target, seen store.Observed
 		return err
 	}
 	err := c.engine.remove(ctx, c, t.Key, seen)
-	if store.IsNotFound(err) {
+	if provider.IsNotFound(err) {
 		return nil
 	}
 	return err
 }
 
 func changed(key string) error {
-	return store.NewError(store.Conflict, "%s: has changed meanwhile", about(store.Ref{Key: key}))
+	return provider.NewError(provider.Conflict, "%s: has changed meanwhile", about(provider.Ref{Key: key}))
 }
 
 // gone makes a Conflict of what says that a secret is gone that was there before.
 func gone(err error) error {
-	if !store.IsNotFound(err) {
+	if !provider.IsNotFound(err) {
 		return err
 	}
-	return store.NewError(store.Conflict, "%s", err)
+	return provider.NewError(provider.Conflict, "%s", err)
 }
 
 // A request is one call of a Writer.
@@ -161,7 +161,7 @@ const (
 
 // refused explains why Vault did not do what a Writer needs.
 func (c *Client) refused(ctx context.Context, err error, r request) error {
-	what := about(store.Ref{Key: r.key})
+	what := about(provider.Ref{Key: r.key})
 	var said *session.Refusal
 	switch {
 	case !errors.As(err, &said):
@@ -169,11 +169,11 @@ func (c *Client) refused(ctx context.Context, err error, r request) error {
 	case said.Status == http.StatusBadRequest && said.Says(otherVersion):
 		return changed(r.key)
 	case said.Status == http.StatusRequestEntityTooLarge:
-		return store.NewError(store.Invalid, "%s: the value is larger than Vault, its storage or a proxy before it takes", what)
+		return provider.NewError(provider.Invalid, "%s: the value is larger than Vault, its storage or a proxy before it takes", what)
 	case said.Status >= http.StatusBadRequest && (said.Says(overLimit) || said.Says(twice)):
-		return store.NewError(store.Invalid, "%s: Vault does not read the value: it is nested too deep, has too many members, or one twice", what)
+		return provider.NewError(provider.Invalid, "%s: Vault does not read the value: it is nested too deep, has too many members, or one twice", what)
 	case said.Status == http.StatusForbidden && !said.Foreign:
-		return store.NewError(store.Denied, "%s: access denied; allow %s on %q in a policy", what, r.needs, session.Shortened(r.path))
+		return provider.NewError(provider.Denied, "%s: access denied; allow %s on %q in a policy", what, r.needs, session.Shortened(r.path))
 	case said.Status == http.StatusNotFound:
 		return c.missing(ctx, said, what)
 	}
@@ -208,33 +208,33 @@ func deletes(ctx context.Context, c *api.Client, path string) (session.Answer, e
 	})
 }
 
-func (kv1) features() store.Features { return store.Features{} }
+func (kv1) features() provider.Features { return provider.Features{} }
 
 // minimum: KV v1 takes no empty object.
 func (kv1) minimum() int { return 1 }
 
-func (kv1) observe(ctx context.Context, c *Client, key string) (store.Observed, settings, error) {
-	v, err := c.Get(ctx, store.Ref{Key: key})
+func (kv1) observe(ctx context.Context, c *Client, key string) (provider.Observed, settings, error) {
+	v, err := c.Get(ctx, provider.Ref{Key: key})
 	if err != nil {
-		return store.Observed{}, settings{}, err
+		return provider.Observed{}, settings{}, err
 	}
-	return store.Observed{Data: spelled(v.Data), Version: v.Version}, settings{}, nil
+	return provider.Observed{Data: spelled(v.Data), Version: v.Version}, settings{}, nil
 }
 
 // create overwrites what somebody else has made meanwhile: KV v1 has no way to find out.
-func (e kv1) create(ctx context.Context, c *Client, key string, data []byte, _ settings, _ string) (store.Written, error) {
+func (e kv1) create(ctx context.Context, c *Client, key string, data []byte, _ settings, _ string) (provider.Written, error) {
 	_, err := c.do(ctx, request{key, e.read(c.mount, key), "create and update", sends(json.RawMessage(data))})
 	if err != nil {
-		return store.Written{}, gone(err)
+		return provider.Written{}, gone(err)
 	}
-	return store.Written{Version: onlyVersion}, nil
+	return provider.Written{Version: onlyVersion}, nil
 }
 
-func (e kv1) update(ctx context.Context, c *Client, key string, _ store.Observed, data []byte, s settings) (store.Written, error) {
+func (e kv1) update(ctx context.Context, c *Client, key string, _ provider.Observed, data []byte, s settings) (provider.Written, error) {
 	return e.create(ctx, c, key, data, s, "")
 }
 
-func (e kv1) remove(ctx context.Context, c *Client, key string, seen store.Observed) error {
+func (e kv1) remove(ctx context.Context, c *Client, key string, seen provider.Observed) error {
 	o, _, err := e.observe(ctx, c, key)
 	if err == nil && !bytes.Equal(o.Data, seen.Data) {
 		err = changed(key)

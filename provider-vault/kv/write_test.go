@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/provider"
 	"github.com/direct-secrets/direct-secrets/provider-vault/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/provider-vault/vaulttest"
 )
@@ -20,7 +20,7 @@ const (
 	other = "7d4d5f5c-2f57-4ad4-8a4e-15b3a9a1c2d3"
 )
 
-var shopDB = store.Target{Key: "shop/db"}
+var shopDB = provider.Target{Key: "shop/db"}
 
 // writable is vault with a role that may write below a path.
 func writable(t testing.TB, path string) (*vaulttest.Server, creds) {
@@ -42,7 +42,7 @@ func first(n int64, method, path string) func(vaulttest.Call) bool {
 	return func(c vaulttest.Call) bool { return c.Method == method && c.Path == path && seen.Add(1) <= n }
 }
 
-func mustObserve(t testing.TB, c *Client, target store.Target) store.Observed {
+func mustObserve(t testing.TB, c *Client, target provider.Target) provider.Observed {
 	t.Helper()
 	o, err := c.Observe(t.Context(), target)
 	if err != nil {
@@ -51,7 +51,7 @@ func mustObserve(t testing.TB, c *Client, target store.Target) store.Observed {
 	return o
 }
 
-func mustCreate(t testing.TB, c *Client) store.Observed {
+func mustCreate(t testing.TB, c *Client) provider.Observed {
 	t.Helper()
 	if _, err := c.Create(t.Context(), shopDB, []byte(db), mark); err != nil {
 		t.Fatal(err)
@@ -123,14 +123,14 @@ func TestObserveMeanwhile(t *testing.T) {
 		reason    string
 		meanwhile func()
 		times     int64
-		want      store.Class // none: no error
+		want      provider.Class // none: no error
 		value     string
 	}{
 		"Written": {"The version that goes with the metadata is read.", func() { mustPut(t, srv, "shop/db", `{"theirs":"1"}`) }, 1, "", db},
 		"Deleted": {"A value that is deleted is none.", func() { srv.Do(http.MethodDelete, "secret/data/shop/db", nil) }, 1, "", ""},
 		"Remade":  {"The other one is read as a whole.", remade, 1, "", `{"theirs":"1"}`},
-		"Gone":    {"It does not exist any more.", gone, 1, store.NotFound, ""},
-		"Always":  {"It ends some time.", remade, 100, store.Unavailable, ""},
+		"Gone":    {"It does not exist any more.", gone, 1, provider.NotFound, ""},
+		"Always":  {"It ends some time.", remade, 100, provider.Unavailable, ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -141,7 +141,7 @@ func TestObserveMeanwhile(t *testing.T) {
 				pass.ServeHTTP(w, r)
 			})()
 			o, err := c.Observe(t.Context(), shopDB)
-			if (err == nil) != (tc.want == "") || err != nil && store.ClassOf(err) != tc.want || string(o.Data) != tc.value {
+			if (err == nil) != (tc.want == "") || err != nil && provider.ClassOf(err) != tc.want || string(o.Data) != tc.value {
 				t.Errorf("%s got %+v, error %v; want %s, %q", tc.reason, o, err, tc.value, tc.want)
 			}
 			if ours := o.Mark == mark; err == nil && ours == (name == "Remade") {
@@ -165,16 +165,16 @@ func TestMeanwhile(t *testing.T) {
 	cases := map[string]struct {
 		reason        string
 		meanwhile     func()
-		update, erase store.Class // none: no error
+		update, erase provider.Class // none: no error
 	}{
 		"Nothing":   {"It is as it was seen.", func() {}, "", ""},
-		"Written":   {"Somebody wrote.", func() { mustPut(t, srv, "shop/db", `{"theirs":"1"}`) }, store.Conflict, store.Conflict},
-		"Remade":    {"Another secret with the same versions is not the one that was seen.", remake, store.Conflict, store.Conflict},
-		"Deleted":   {"Somebody deleted the value, and may want it back.", func() { srv.Do(http.MethodDelete, "secret/data/shop/db", nil) }, store.Conflict, store.Conflict},
-		"Destroyed": {"Or destroyed it.", func() { srv.Do(http.MethodPut, "secret/destroy/shop/db", M{"versions": []int{1}}) }, store.Conflict, store.Conflict},
-		"Gone":      {"What is gone is not made again, and need not be deleted.", func() { srv.Do(http.MethodDelete, "secret/metadata/shop/db", nil) }, store.Conflict, ""},
-		"Unmarked":  {"Without a mark it is not deleted; a value is nobody's own.", signed("nobody"), "", store.Conflict},
-		"Claimed":   {"Nor with the mark of another.", signed(other), "", store.Conflict},
+		"Written":   {"Somebody wrote.", func() { mustPut(t, srv, "shop/db", `{"theirs":"1"}`) }, provider.Conflict, provider.Conflict},
+		"Remade":    {"Another secret with the same versions is not the one that was seen.", remake, provider.Conflict, provider.Conflict},
+		"Deleted":   {"Somebody deleted the value, and may want it back.", func() { srv.Do(http.MethodDelete, "secret/data/shop/db", nil) }, provider.Conflict, provider.Conflict},
+		"Destroyed": {"Or destroyed it.", func() { srv.Do(http.MethodPut, "secret/destroy/shop/db", M{"versions": []int{1}}) }, provider.Conflict, provider.Conflict},
+		"Gone":      {"What is gone is not made again, and need not be deleted.", func() { srv.Do(http.MethodDelete, "secret/metadata/shop/db", nil) }, provider.Conflict, ""},
+		"Unmarked":  {"Without a mark it is not deleted; a value is nobody's own.", signed("nobody"), "", provider.Conflict},
+		"Claimed":   {"Nor with the mark of another.", signed(other), "", provider.Conflict},
 	}
 	for name, tc := range cases {
 		for _, action := range []string{"update", "metadata", "delete"} {
@@ -189,12 +189,12 @@ func TestMeanwhile(t *testing.T) {
 					_, err = c.Update(t.Context(), shopDB, seen, []byte(`{"ours":"2"}`))
 				case "metadata":
 					seen.Drift = []string{"maxVersions"}
-					_, err = c.Update(t.Context(), store.Target{Key: shopDB.Key, Metadata: []byte(`{"maxVersions":3}`)}, seen, nil)
+					_, err = c.Update(t.Context(), provider.Target{Key: shopDB.Key, Metadata: []byte(`{"maxVersions":3}`)}, seen, nil)
 				case "delete":
 					want = tc.erase
 					err = c.Delete(t.Context(), shopDB, seen)
 				}
-				if (err == nil) != (want == "") || err != nil && store.ClassOf(err) != want {
+				if (err == nil) != (want == "") || err != nil && provider.ClassOf(err) != want {
 					t.Errorf("%s error %v, want %q", tc.reason, err, want)
 				}
 				if diff := cmp.Diff(before, stands(srv)); err != nil && diff != "" {
@@ -216,11 +216,11 @@ func TestWriteToWrongMount(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := connect(t, appRole(srv.URL, change), secrets)
-			target, seen := store.Target{Key: "config"}, store.Observed{Data: []byte(`{}`), ID: "1", Token: "1"}
+			target, seen := provider.Target{Key: "config"}, provider.Observed{Data: []byte(`{}`), ID: "1", Token: "1"}
 			_, created := c.Create(t.Context(), target, []byte(`{"max_versions":3}`), mark)
 			_, updated := c.Update(t.Context(), target, seen, []byte(`{"max_versions":3}`))
 			for _, err := range []error{created, updated, c.Delete(t.Context(), target, seen)} {
-				if store.ClassOf(err) != store.Invalid || !strings.Contains(err.Error(), "spec.version") {
+				if provider.ClassOf(err) != provider.Invalid || !strings.Contains(err.Error(), "spec.version") {
 					t.Errorf("error %v, want Invalid that names spec.version", err)
 				}
 			}
@@ -238,7 +238,7 @@ func TestWriteV1(t *testing.T) {
 	srv, secrets := writable(t, "old/*")
 	srv.Mount("old", "1")
 	c := connect(t, appRole(srv.URL, func(s *v1alpha1.VaultKVSpec) { s.Path, s.Version = "old", v1alpha1.KVv1 }), secrets)
-	if diff := cmp.Diff(store.Features{}, c.Features()); diff != "" {
+	if diff := cmp.Diff(provider.Features{}, c.Features()); diff != "" {
 		t.Errorf("KV v1 promises nothing: %s", diff)
 	}
 	seen := mustCreate(t, c)
@@ -247,11 +247,11 @@ func TestWriteV1(t *testing.T) {
 		t.Fatal(err)
 	}
 	now := mustObserve(t, c, shopDB)
-	want := store.Observed{Data: []byte(`{"b":12345678901234567890}`), Version: w.Version}
+	want := provider.Observed{Data: []byte(`{"b":12345678901234567890}`), Version: w.Version}
 	if diff := cmp.Diff(want, now); diff != "" {
 		t.Errorf("-want, +got:\n%s", diff)
 	}
-	if err := c.Delete(t.Context(), shopDB, seen); store.ClassOf(err) != store.Conflict {
+	if err := c.Delete(t.Context(), shopDB, seen); provider.ClassOf(err) != provider.Conflict {
 		t.Errorf("what has changed is not deleted: %v", err)
 	}
 	for range 2 {
@@ -259,14 +259,14 @@ func TestWriteV1(t *testing.T) {
 			t.Errorf("Delete: %v", err)
 		}
 	}
-	if _, err := c.Observe(t.Context(), shopDB); !store.IsNotFound(err) {
+	if _, err := c.Observe(t.Context(), shopDB); !provider.IsNotFound(err) {
 		t.Errorf("error %v, want NotFound", err)
 	}
-	if _, err := c.Create(t.Context(), shopDB, []byte(`{}`), mark); store.ClassOf(err) != store.Invalid {
+	if _, err := c.Create(t.Context(), shopDB, []byte(`{}`), mark); provider.ClassOf(err) != provider.Invalid {
 		t.Errorf("KV v1 takes no empty object: %v", err)
 	}
 	srv.Policy("reader", `path "old/*" { capabilities = ["read"] }`)
-	if _, err := c.Create(t.Context(), shopDB, []byte(db), mark); store.ClassOf(err) != store.Denied || !strings.Contains(err.Error(), `allow create and update on "old/shop/db"`) {
+	if _, err := c.Create(t.Context(), shopDB, []byte(db), mark); provider.ClassOf(err) != provider.Denied || !strings.Contains(err.Error(), `allow create and update on "old/shop/db"`) {
 		t.Errorf("error %v, want Denied that names capabilities and path", err)
 	}
 }

@@ -10,7 +10,7 @@ import (
 
 	"github.com/hashicorp/vault/api"
 
-	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/provider"
 	"github.com/direct-secrets/direct-secrets/provider-vault/session"
 )
 
@@ -22,7 +22,7 @@ const (
 )
 
 // features: KV v2 writes only over the version that was seen, and version 0 is none.
-func (kv2) features() store.Features { return store.Features{Exclusive: true, Guarded: true} }
+func (kv2) features() provider.Features { return provider.Features{Exclusive: true, Guarded: true} }
 
 func (kv2) minimum() int { return 0 }
 
@@ -37,14 +37,14 @@ func (e kv2) look(ctx context.Context, c *Client, key string) (kv2Metadata, erro
 	}
 	var m kv2Metadata
 	if json.Unmarshal(a.Data, &m) != nil || m.Created == "" {
-		return kv2Metadata{}, store.NewError(store.Unavailable, "%s: the answer of Vault lacks the metadata", about(store.Ref{Key: key}))
+		return kv2Metadata{}, provider.NewError(provider.Unavailable, "%s: the answer of Vault lacks the metadata", about(provider.Ref{Key: key}))
 	}
 	return m, nil
 }
 
 // lookAgain returns the metadata of a secret that is the one that was seen, else a Conflict. Numbers of
 // versions alone would not tell it from another of its name.
-func (e kv2) lookAgain(ctx context.Context, c *Client, key string, seen store.Observed) (kv2Metadata, error) {
+func (e kv2) lookAgain(ctx context.Context, c *Client, key string, seen provider.Observed) (kv2Metadata, error) {
 	m, err := e.look(ctx, c, key)
 	if err == nil && (m.Created != seen.ID || m.token() != seen.Token) {
 		err = changed(key)
@@ -59,13 +59,13 @@ func gets(query url.Values) func(context.Context, *api.Client, string) (session.
 }
 
 // observe reads metadata and the version that is current by it, so that both belong together.
-func (e kv2) observe(ctx context.Context, c *Client, key string) (store.Observed, settings, error) {
+func (e kv2) observe(ctx context.Context, c *Client, key string) (provider.Observed, settings, error) {
 	for range looks {
 		m, err := e.look(ctx, c, key)
 		if err != nil {
-			return store.Observed{}, settings{}, err
+			return provider.Observed{}, settings{}, err
 		}
-		o := store.Observed{ID: m.Created, Mark: m.Custom[markKey], Token: m.token()}
+		o := provider.Observed{ID: m.Created, Mark: m.Custom[markKey], Token: m.token()}
 		has, err := m.settings(key)
 		if err != nil || m.Current == 0 {
 			return o, has, err
@@ -73,7 +73,7 @@ func (e kv2) observe(ctx context.Context, c *Client, key string) (store.Observed
 		v, there, err := e.current(ctx, c, key, m)
 		switch {
 		case err != nil:
-			return store.Observed{}, settings{}, err
+			return provider.Observed{}, settings{}, err
 		case there:
 			if v.Version != "" {
 				o.Data, o.Version = spelled(v.Data), v.Version
@@ -81,26 +81,26 @@ func (e kv2) observe(ctx context.Context, c *Client, key string) (store.Observed
 			return o, has, nil
 		}
 	}
-	return store.Observed{}, settings{}, store.NewError(store.Unavailable, "%s: is deleted and made again all the time", about(store.Ref{Key: key}))
+	return provider.Observed{}, settings{}, provider.NewError(provider.Unavailable, "%s: is deleted and made again all the time", about(provider.Ref{Key: key}))
 }
 
 // current reads the version that is current by the metadata. It is the zero Value where that is deleted or
 // destroyed, and not there where the secret is another by now.
-func (e kv2) current(ctx context.Context, c *Client, key string, m kv2Metadata) (v store.Value, there bool, err error) {
+func (e kv2) current(ctx context.Context, c *Client, key string, m kv2Metadata) (v provider.Value, there bool, err error) {
 	path := e.read(c.mount, key)
 	query := url.Values{"version": {strconv.FormatInt(m.Current, 10)}}
 	a, err := c.vault.Call(ctx, func(s *session.Session) (session.Answer, error) { return session.Read(ctx, s.Secrets, path, query) })
 	switch status := session.StatusOf(err); {
 	case status == http.StatusNotFound && e.gone(a.Data):
-		return store.Value{}, m.has(a.Data), nil
+		return provider.Value{}, m.has(a.Data), nil
 	case err != nil:
 		err = c.refused(ctx, err, request{key: key, path: path, needs: "read"})
-		if store.IsNotFound(err) {
-			return store.Value{}, false, nil
+		if provider.IsNotFound(err) {
+			return provider.Value{}, false, nil
 		}
-		return store.Value{}, false, err
+		return provider.Value{}, false, err
 	}
-	v, err = e.value(store.Ref{Key: key}, a.Data)
+	v, err = e.value(provider.Ref{Key: key}, a.Data)
 	return v, m.has(a.Data), err
 }
 
@@ -116,29 +116,29 @@ func (e kv2) put(ctx context.Context, c *Client, key string, data []byte, versio
 		Version int64 `json:"version"`
 	}
 	if json.Unmarshal(a.Data, &made) != nil || made.Version != version+1 || made.Created == "" {
-		return v, 0, store.NewError(store.Unavailable, "%s: the answer of Vault lacks the version", about(store.Ref{Key: key}))
+		return v, 0, provider.NewError(provider.Unavailable, "%s: the answer of Vault lacks the version", about(provider.Ref{Key: key}))
 	}
 	return made.kv2Version, made.Version, nil
 }
 
 // create makes the first version, and then writes mark and settings. Vault takes them by another call only;
 // a secret that stays without a mark for that is never deleted.
-func (e kv2) create(ctx context.Context, c *Client, key string, data []byte, s settings, mark string) (store.Written, error) {
+func (e kv2) create(ctx context.Context, c *Client, key string, data []byte, s settings, mark string) (provider.Written, error) {
 	made, number, err := e.put(ctx, c, key, data, 0)
 	if err != nil {
-		return store.Written{}, err
+		return provider.Written{}, err
 	}
 	s = s.marked(mark)
 	err = e.mark(ctx, c, key, made, s)
-	if class := store.ClassOf(err); err != nil && (class == store.Unavailable || class == store.Throttled) {
+	if class := provider.ClassOf(err); err != nil && (class == provider.Unavailable || class == provider.Throttled) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), markTimeout)
 		defer cancel()
 		err = e.mark(ctx, c, key, made, s)
 	}
 	if err != nil {
-		return store.Written{}, err
+		return provider.Written{}, err
 	}
-	return store.Written{Version: strconv.FormatInt(number, 10), ID: made.Created}, nil
+	return provider.Written{Version: strconv.FormatInt(number, 10), ID: made.Created}, nil
 }
 
 // mark gives a secret its mark if it began with the version that was made. One that had metadata before,
@@ -155,16 +155,16 @@ func (e kv2) mark(ctx context.Context, c *Client, key string, made kv2Version, s
 }
 
 // update writes over the version that was seen.
-func (e kv2) update(ctx context.Context, c *Client, key string, seen store.Observed, data []byte, s settings) (store.Written, error) {
+func (e kv2) update(ctx context.Context, c *Client, key string, seen provider.Observed, data []byte, s settings) (provider.Written, error) {
 	m, err := e.lookAgain(ctx, c, key, seen)
 	if err != nil {
-		return store.Written{}, gone(err)
+		return provider.Written{}, gone(err)
 	}
-	w := store.Written{Version: seen.Version, ID: seen.ID}
+	w := provider.Written{Version: seen.Version, ID: seen.ID}
 	if data != nil {
 		_, number, err := e.put(ctx, c, key, data, m.Current)
 		if err != nil {
-			return store.Written{}, err
+			return provider.Written{}, err
 		}
 		w.Version = strconv.FormatInt(number, 10)
 	}
@@ -172,7 +172,7 @@ func (e kv2) update(ctx context.Context, c *Client, key string, seen store.Obser
 		return w, nil
 	}
 	if err := e.settle(ctx, c, key, m, s); err != nil {
-		return store.Written{}, gone(err)
+		return provider.Written{}, gone(err)
 	}
 	return w, nil
 }
@@ -195,7 +195,7 @@ func (e kv2) settle(ctx context.Context, c *Client, key string, m kv2Metadata, s
 	return err
 }
 
-func (e kv2) remove(ctx context.Context, c *Client, key string, seen store.Observed) error {
+func (e kv2) remove(ctx context.Context, c *Client, key string, seen provider.Observed) error {
 	m, err := e.lookAgain(ctx, c, key, seen)
 	if err == nil && m.Custom[markKey] != seen.Mark {
 		err = changed(key)

@@ -5,7 +5,7 @@ import (
 	"context"
 	"net/http"
 
-	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/provider"
 	"github.com/direct-secrets/direct-secrets/provider-vault/apis/v1alpha1"
 )
 
@@ -16,7 +16,7 @@ type Client struct {
 }
 
 // New returns a Client. Vault is not called.
-func New(ctx context.Context, spec *v1alpha1.VaultServer, creds store.Credentials) (*Client, error) {
+func New(ctx context.Context, spec *v1alpha1.VaultServer, creds provider.Credentials) (*Client, error) {
 	m, err := methodOf(spec.Auth, creds)
 	if err != nil {
 		return nil, err

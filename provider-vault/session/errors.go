@@ -13,7 +13,7 @@ import (
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 
-	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
 // Statuses that Vault has beside those of HTTP; see https://developer.hashicorp.com/vault/api-docs#http-status-codes.
@@ -24,7 +24,7 @@ const (
 
 // A meaning is what a status says of a request that reached Vault.
 type meaning struct {
-	class store.Class
+	class provider.Class
 	text  string
 }
 
@@ -33,23 +33,23 @@ const standby = "the node is a standby that does not answer; set spec.server to 
 // meanings classify the statuses of Vault. Whatever is not listed is Unavailable; 404 is told apart
 // by what comes with it.
 var meanings = map[int]meaning{
-	http.StatusBadRequest:         {store.Invalid, "Vault rejects the request as not valid"},
-	http.StatusForbidden:          {store.Denied, "access denied"},
-	http.StatusMethodNotAllowed:   {store.Invalid, "Vault cannot do that there; check spec.path and spec.version"},
-	http.StatusPreconditionFailed: {store.Unavailable, "the node lags behind"},
-	http.StatusTooManyRequests:    {store.Throttled, "Vault asks for fewer calls"},
+	http.StatusBadRequest:         {provider.Invalid, "Vault rejects the request as not valid"},
+	http.StatusForbidden:          {provider.Denied, "access denied"},
+	http.StatusMethodNotAllowed:   {provider.Invalid, "Vault cannot do that there; check spec.path and spec.version"},
+	http.StatusPreconditionFailed: {provider.Unavailable, "the node lags behind"},
+	http.StatusTooManyRequests:    {provider.Throttled, "Vault asks for fewer calls"},
 
-	http.StatusInternalServerError: {store.Unavailable, "Vault has an internal error"},
-	http.StatusBadGateway:          {store.Unavailable, "Vault, or a proxy in front of it, cannot reach what it needs"},
-	http.StatusServiceUnavailable:  {store.Unavailable, "Vault is sealed, or not up yet"},
-	statusRecoveryStandby:          {store.Unavailable, standby},
-	statusStandby:                  {store.Unavailable, standby},
+	http.StatusInternalServerError: {provider.Unavailable, "Vault has an internal error"},
+	http.StatusBadGateway:          {provider.Unavailable, "Vault, or a proxy in front of it, cannot reach what it needs"},
+	http.StatusServiceUnavailable:  {provider.Unavailable, "Vault is sealed, or not up yet"},
+	statusRecoveryStandby:          {provider.Unavailable, standby},
+	statusStandby:                  {provider.Unavailable, standby},
 
-	http.StatusMovedPermanently:  {store.Unavailable, redirected},
-	http.StatusFound:             {store.Unavailable, redirected},
-	http.StatusSeeOther:          {store.Unavailable, redirected},
-	http.StatusTemporaryRedirect: {store.Unavailable, redirected},
-	http.StatusPermanentRedirect: {store.Unavailable, redirected},
+	http.StatusMovedPermanently:  {provider.Unavailable, redirected},
+	http.StatusFound:             {provider.Unavailable, redirected},
+	http.StatusSeeOther:          {provider.Unavailable, redirected},
+	http.StatusTemporaryRedirect: {provider.Unavailable, redirected},
+	http.StatusPermanentRedirect: {provider.Unavailable, redirected},
 }
 
 // inconsistentHeader is named in the answer of a server that does not allow it.
@@ -127,7 +127,7 @@ func retryAfter(h http.Header) time.Duration {
 // Explain turns any error into one of package store. what names the thing that was asked for. The
 // text of an SDK is not used: it may hold what was sent or received.
 func Explain(err error, what string) error {
-	var own *store.Error
+	var own *provider.Error
 	if errors.As(err, &own) {
 		return own
 	}
@@ -138,36 +138,36 @@ func Explain(err error, what string) error {
 	return e
 }
 
-func explained(err error) *store.Error {
+func explained(err error) *provider.Error {
 	var r *Refusal
 	if errors.As(err, &r) {
 		m, ok := meanings[r.Status]
-		if r.Foreign && r.Status < http.StatusInternalServerError && m.class != store.Throttled && m.text != redirected {
-			return store.NewError(store.Unavailable, "spec.server: what answers, with status %d, is not Vault; check scheme, host and port, and what stands in between", r.Status)
+		if r.Foreign && r.Status < http.StatusInternalServerError && m.class != provider.Throttled && m.text != redirected {
+			return provider.NewError(provider.Unavailable, "spec.server: what answers, with status %d, is not Vault; check scheme, host and port, and what stands in between", r.Status)
 		}
 		if r.Says(inconsistentHeader) {
-			return store.NewError(store.Invalid, "spec.forwardInconsistent: the server's configuration does not allow it; unset it")
+			return provider.NewError(provider.Invalid, "spec.forwardInconsistent: the server's configuration does not allow it; unset it")
 		}
 		if !ok {
-			return store.NewError(store.Unavailable, "Vault answers with status %d", r.Status)
+			return provider.NewError(provider.Unavailable, "Vault answers with status %d", r.Status)
 		}
-		e := store.NewError(m.class, "%s", m.text)
-		if m.class == store.Throttled {
+		e := provider.NewError(m.class, "%s", m.text)
+		if m.class == provider.Throttled {
 			e.RetryAfter = r.retryAfter
 		}
 		return e
 	}
 	if text := certificateTrouble(err); text != "" {
-		return store.NewError(store.Unavailable, "%s", text)
+		return provider.NewError(provider.Unavailable, "%s", text)
 	}
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
-		return store.NewError(store.Unavailable, "Vault did not answer in time")
+		return provider.NewError(provider.Unavailable, "Vault did not answer in time")
 	}
 	var dns *net.DNSError
 	if errors.As(err, &dns) {
-		return store.NewError(store.Unavailable, "spec.server: cannot resolve the name %q; correct the address, or mend DNS", dns.Name)
+		return provider.NewError(provider.Unavailable, "spec.server: cannot resolve the name %q; correct the address, or mend DNS", dns.Name)
 	}
-	return store.Safe(err)
+	return provider.Safe(err)
 }
 
 // certificateTrouble says why a TLS connection failed; empty if it did not for that.

@@ -18,7 +18,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials/stscreds"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 
-	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/provider"
 	"github.com/direct-secrets/direct-secrets/provider-vault/apis/v1alpha1"
 )
 
@@ -38,15 +38,15 @@ var awsRegion = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,62}$`)
 
 // byIAM logs in with a request to STS that is signed here and made by Vault; see
 // https://developer.hashicorp.com/vault/docs/auth/aws#iam-auth-method.
-func byIAM(a *v1alpha1.IAMAuth, creds store.Credentials) (*method, error) {
+func byIAM(a *v1alpha1.IAMAuth, creds provider.Credentials) (*method, error) {
 	region := cmp.Or(a.Region, globalRegion)
 	switch {
 	case !awsRegion.MatchString(region):
-		return nil, store.NewError(store.Invalid, "%s.region: %q is not a region; write it as eu-central-1", iamField, region)
+		return nil, provider.NewError(provider.Invalid, "%s.region: %q is not a region; write it as eu-central-1", iamField, region)
 	case (a.SecretRef != nil) == (a.JWT != nil):
-		return nil, store.NewError(store.Invalid, "%s: set either secretRef or jwt", iamField)
+		return nil, provider.NewError(provider.Invalid, "%s: set either secretRef or jwt", iamField)
 	case a.JWT != nil && a.AWSIAMRole == "":
-		return nil, store.NewError(store.Invalid, "%s.role: must be set with jwt, to the ARN of the role that trusts the ServiceAccount", iamField)
+		return nil, provider.NewError(provider.Invalid, "%s.role: must be set with jwt, to the ARN of the role that trusts the ServiceAccount", iamField)
 	}
 	path, err := loginPath(iamField+".path", a.Path, "aws")
 	credential := iamField + ".secretRef"
@@ -57,8 +57,8 @@ func byIAM(a *v1alpha1.IAMAuth, creds store.Credentials) (*method, error) {
 		field: iamField, credential: credential, path: path,
 		wrong: "Vault does not accept the AWS identity; check that vaultRole is bound to it, and region, vaultAwsIamServerID and path",
 		hints: []hint{
-			{"entry for role", store.Denied, iamField + ".vaultRole", "Vault has no such role"},
-			{"error making request", store.Unavailable, iamField, "Vault cannot reach the STS of AWS"},
+			{"entry for role", provider.Denied, iamField + ".vaultRole", "Vault has no such role"},
+			{"error making request", provider.Unavailable, iamField, "Vault cannot reach the STS of AWS"},
 		},
 		body: func(ctx context.Context) (map[string]any, error) {
 			key, err := awsKey(ctx, a, region, creds)
@@ -71,7 +71,7 @@ func byIAM(a *v1alpha1.IAMAuth, creds store.Credentials) (*method, error) {
 }
 
 // awsKey returns the access key to sign with.
-func awsKey(ctx context.Context, a *v1alpha1.IAMAuth, region string, creds store.Credentials) (aws.Credentials, error) {
+func awsKey(ctx context.Context, a *v1alpha1.IAMAuth, region string, creds provider.Credentials) (aws.Credentials, error) {
 	var none aws.Credentials
 	if a.JWT != nil {
 		account := &a.JWT.ServiceAccountRef
@@ -96,7 +96,7 @@ func awsKey(ctx context.Context, a *v1alpha1.IAMAuth, region string, creds store
 }
 
 // staticKey reads an access key.
-func staticKey(ctx context.Context, ref *v1alpha1.IAMSecretRef, creds store.Credentials) (key credentials.StaticCredentialsProvider, err error) {
+func staticKey(ctx context.Context, ref *v1alpha1.IAMSecretRef, creds provider.Credentials) (key credentials.StaticCredentialsProvider, err error) {
 	const field = iamField + ".secretRef"
 	if key.Value.AccessKeyID, err = textAt(ctx, creds, field+".accessKeyIDSecretRef", ref.AccessKeyIDSecretRef); err != nil {
 		return key, err
@@ -117,7 +117,7 @@ func stsClient(region string, key aws.CredentialsProvider) *sts.Client {
 func retrieve(ctx context.Context, p aws.CredentialsProvider) (aws.Credentials, error) {
 	key, err := p.Retrieve(ctx)
 	if err != nil {
-		return key, store.NewError(store.Denied, "%s.role: AWS does not let the identity assume the role, or cannot be reached", iamField)
+		return key, provider.NewError(provider.Denied, "%s.role: AWS does not let the identity assume the role, or cannot be reached", iamField)
 	}
 	return key, nil
 }
@@ -143,7 +143,7 @@ func signedIdentity(ctx context.Context, a *v1alpha1.IAMAuth, region string, key
 	}
 	sum := sha256.Sum256([]byte(callerIdentity))
 	if err := v4.NewSigner().SignHTTP(ctx, key, r, hex.EncodeToString(sum[:]), "sts", region, time.Now()); err != nil {
-		return nil, store.NewError(store.Invalid, "%s.secretRef: the access key cannot be used", iamField)
+		return nil, provider.NewError(provider.Invalid, "%s.secretRef: the access key cannot be used", iamField)
 	}
 	r.Header.Set("Host", r.URL.Host)
 	header, err := json.Marshal(r.Header)
@@ -168,7 +168,7 @@ func stsEndpoint(ctx context.Context, region string) (string, error) {
 	}
 	e, err := sts.NewDefaultEndpointResolverV2().ResolveEndpoint(ctx, sts.EndpointParameters{Region: aws.String(region)})
 	if err != nil {
-		return "", store.NewError(store.Invalid, "%s.region: %q is not a region; write it as eu-central-1", iamField, region)
+		return "", provider.NewError(provider.Invalid, "%s.region: %q is not a region; write it as eu-central-1", iamField, region)
 	}
 	return strings.TrimSuffix(e.URI.String(), "/") + "/", nil
 }

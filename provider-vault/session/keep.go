@@ -4,7 +4,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
 // shortLease is the share of the first lease below which renewals end: the token comes near its
@@ -32,7 +32,7 @@ func (l *logins) keep(s *Session) {
 		case err == nil:
 			lease, renewable = t.lease, t.renewable
 			ends = time.Now().Add(lease)
-		case StatusOf(err) == http.StatusForbidden, store.ClassOf(explained(err)) == store.Invalid:
+		case StatusOf(err) == http.StatusForbidden, provider.ClassOf(explained(err)) == provider.Invalid:
 			renewable = false // It may not be renewed, or has ended: then a call will show that.
 		default:
 			lease = time.Until(ends) // Vault is away; try again after a part of what is left.

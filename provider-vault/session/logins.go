@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/sync/singleflight"
 
-	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
 const (
@@ -50,7 +50,7 @@ func newLogins(s *server, m *method) *logins {
 	return l
 }
 
-var errClosed = store.NewError(store.Unavailable, "the store's settings or credentials have changed meanwhile")
+var errClosed = provider.NewError(provider.Unavailable, "the store's settings or credentials have changed meanwhile")
 
 // session returns the present session, or logs in.
 func (l *logins) session(ctx context.Context) (*Session, error) {
@@ -111,7 +111,7 @@ func (l *logins) shared(ctx context.Context, what string, f func(context.Context
 		defer func() {
 			// Nobody else could: this is a goroutine of its own. What panicked may hold a secret.
 			if recover() != nil {
-				err = store.NewError(store.Unavailable, "the provider's code failed during the %s", what)
+				err = provider.NewError(provider.Unavailable, "the provider's code failed during the %s", what)
 			}
 		}()
 		ctx, cancel := context.WithTimeout(l.ctx, loginTimeout)

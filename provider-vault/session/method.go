@@ -8,7 +8,7 @@ import (
 	"unicode"
 
 	common "github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
-	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/provider"
 	"github.com/direct-secrets/direct-secrets/provider-vault/apis/v1alpha1"
 )
 
@@ -32,39 +32,39 @@ type method struct {
 // versions of both.
 type hint struct {
 	says        string
-	class       store.Class
+	class       provider.Class
 	field, text string
 }
 
 // secretAt reads a Secret; the error names the field.
-func secretAt(ctx context.Context, creds store.Credentials, field string, sel common.SecretKeySelector) ([]byte, error) {
+func secretAt(ctx context.Context, creds provider.Credentials, field string, sel common.SecretKeySelector) ([]byte, error) {
 	v, err := creds.SecretValue(ctx, sel)
 	if err != nil {
-		return nil, store.Field(field, err)
+		return nil, provider.Field(field, err)
 	}
 	return v, nil
 }
 
 // textAt reads a Secret without the white space around it, such as the line end of a file.
-func textAt(ctx context.Context, creds store.Credentials, field string, sel common.SecretKeySelector) (string, error) {
+func textAt(ctx context.Context, creds provider.Credentials, field string, sel common.SecretKeySelector) (string, error) {
 	v, err := secretAt(ctx, creds, field, sel)
 	if err != nil {
 		return "", err
 	}
 	text := strings.TrimSpace(string(v))
 	if text == "" {
-		return "", store.NewError(store.Invalid, "%s: the value is blank", field)
+		return "", provider.NewError(provider.Invalid, "%s: the value is blank", field)
 	}
 	return text, nil
 }
 
 // methodOf returns the method that a store names.
-func methodOf(auth *v1alpha1.VaultAuth, creds store.Credentials) (*method, error) {
+func methodOf(auth *v1alpha1.VaultAuth, creds provider.Credentials) (*method, error) {
 	if auth == nil {
 		if err := creds.Ambient(); err != nil {
-			return nil, store.Field("spec.auth", err)
+			return nil, provider.Field("spec.auth", err)
 		}
-		return nil, store.NewError(store.Invalid, "spec.auth: not set, and Vault has no identity that an operator would bring along; set one method")
+		return nil, provider.NewError(provider.Invalid, "spec.auth: not set, and Vault has no identity that an operator would bring along; set one method")
 	}
 	var made []*method
 	var failed error
@@ -99,7 +99,7 @@ func methodOf(auth *v1alpha1.VaultAuth, creds store.Credentials) (*method, error
 		add(byIAM(auth.IAM, creds))
 	}
 	if len(made) != 1 {
-		return nil, store.NewError(store.Invalid, "spec.auth: set exactly one of tokenSecretRef, appRole, kubernetes, jwt, userPass, ldap, cert and iam")
+		return nil, provider.NewError(provider.Invalid, "spec.auth: set exactly one of tokenSecretRef, appRole, kubernetes, jwt, userPass, ldap, cert and iam")
 	}
 	return made[0], failed
 }
@@ -122,7 +122,7 @@ func (m *method) login(ctx context.Context, srv *server) (*Session, error) {
 		return nil, m.explain(err)
 	}
 	if a.Auth == nil || !printable(a.Auth.Token) {
-		return nil, store.NewError(store.Unavailable, "%s: the answer of Vault holds no token; multi-factor logins cannot be made", m.field)
+		return nil, provider.NewError(provider.Unavailable, "%s: the answer of Vault holds no token; multi-factor logins cannot be made", m.field)
 	}
 	s, err := srv.newSession(a.Auth.Token, a.Auth.of())
 	if err != nil {
@@ -139,7 +139,7 @@ func (m *method) adopt(ctx context.Context, srv *server) (*Session, error) {
 		return nil, err
 	}
 	if !printable(text) {
-		return nil, store.NewError(store.Invalid, "%s: the value is no token", m.credential)
+		return nil, provider.NewError(provider.Invalid, "%s: the value is no token", m.credential)
 	}
 	s, err := srv.newSession(text, token{})
 	if err != nil {
@@ -170,14 +170,14 @@ func (m *method) explain(err error) error {
 	}
 	for _, h := range m.hints {
 		if r.Says(h.says) {
-			return store.NewError(h.class, "%s: %s", h.field, h.text)
+			return provider.NewError(h.class, "%s: %s", h.field, h.text)
 		}
 	}
 	switch r.Status {
 	case http.StatusBadRequest, http.StatusForbidden, http.StatusUnauthorized:
-		return store.NewError(store.Denied, "%s: %s", m.credential, m.wrong)
+		return provider.NewError(provider.Denied, "%s: %s", m.credential, m.wrong)
 	case http.StatusNotFound, http.StatusMethodNotAllowed:
-		return store.NewError(store.Invalid, "%s: no such auth method at Vault; correct its path, or spec.namespace", m.field)
+		return provider.NewError(provider.Invalid, "%s: no such auth method at Vault; correct its path, or spec.namespace", m.field)
 	}
 	return Explain(err, m.field+": logging in")
 }

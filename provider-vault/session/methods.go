@@ -5,11 +5,11 @@ import (
 	"context"
 
 	common "github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
-	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/provider"
 	"github.com/direct-secrets/direct-secrets/provider-vault/apis/v1alpha1"
 )
 
-func byToken(ref common.SecretKeySelector, creds store.Credentials) *method {
+func byToken(ref common.SecretKeySelector, creds provider.Credentials) *method {
 	const field = "spec.auth.tokenSecretRef"
 	return &method{
 		field: field, credential: field,
@@ -24,10 +24,10 @@ func loginPath(field, mount, fallback string) (string, error) {
 	return "auth/" + mount + "/login", err
 }
 
-func byAppRole(a *v1alpha1.AppRoleAuth, creds store.Credentials) (*method, error) {
+func byAppRole(a *v1alpha1.AppRoleAuth, creds provider.Credentials) (*method, error) {
 	const field = "spec.auth.appRole"
 	if (a.RoleID != "") == (a.RoleRef != nil) {
-		return nil, store.NewError(store.Invalid, "%s: set either roleId or roleRef", field)
+		return nil, provider.NewError(provider.Invalid, "%s: set either roleId or roleRef", field)
 	}
 	path, err := loginPath(field+".path", a.Path, "approle")
 	return &method{
@@ -47,10 +47,10 @@ func byAppRole(a *v1alpha1.AppRoleAuth, creds store.Credentials) (*method, error
 	}, err
 }
 
-func byKubernetes(a *v1alpha1.KubernetesAuth, creds store.Credentials) (*method, error) {
+func byKubernetes(a *v1alpha1.KubernetesAuth, creds provider.Credentials) (*method, error) {
 	const field = "spec.auth.kubernetes"
 	if (a.ServiceAccountRef != nil) == (a.SecretRef != nil) {
-		return nil, store.NewError(store.Invalid, "%s: set either serviceAccountRef or secretRef", field)
+		return nil, provider.NewError(provider.Invalid, "%s: set either serviceAccountRef or secretRef", field)
 	}
 	path, err := loginPath(field+".mountPath", a.Path, "kubernetes")
 	token := tokenSource{creds: creds, field: field + ".secretRef", secret: a.SecretRef}
@@ -61,8 +61,8 @@ func byKubernetes(a *v1alpha1.KubernetesAuth, creds store.Credentials) (*method,
 		field: field, credential: token.field, path: path,
 		wrong: "Vault does not accept the token for this role; check the role's names, namespaces and audience, and mountPath",
 		hints: []hint{
-			{"role name", store.Denied, field + ".role", "Vault has no such role"},
-			{"could not load", store.Denied, field, "the auth method is not configured at Vault"},
+			{"role name", provider.Denied, field + ".role", "Vault has no such role"},
+			{"could not load", provider.Denied, field, "the auth method is not configured at Vault"},
 		},
 		body: func(ctx context.Context) (map[string]any, error) {
 			jwt, err := token.get(ctx)
@@ -71,10 +71,10 @@ func byKubernetes(a *v1alpha1.KubernetesAuth, creds store.Credentials) (*method,
 	}, err
 }
 
-func byJWT(a *v1alpha1.JWTAuth, creds store.Credentials) (*method, error) {
+func byJWT(a *v1alpha1.JWTAuth, creds provider.Credentials) (*method, error) {
 	const field = "spec.auth.jwt"
 	if (a.KubernetesServiceAccountToken != nil) == (a.SecretRef != nil) {
-		return nil, store.NewError(store.Invalid, "%s: set either secretRef or kubernetesServiceAccountToken", field)
+		return nil, provider.NewError(provider.Invalid, "%s: set either secretRef or kubernetesServiceAccountToken", field)
 	}
 	path, err := loginPath(field+".path", a.Path, "jwt")
 	token := tokenSource{creds: creds, field: field + ".secretRef", secret: a.SecretRef}
@@ -85,11 +85,11 @@ func byJWT(a *v1alpha1.JWTAuth, creds store.Credentials) (*method, error) {
 		field: field, credential: token.field, path: path,
 		wrong: "Vault does not accept the token; it may have expired, or its issuer, audience or claims are not those of the role",
 		hints: []hint{
-			{"could not be found", store.Denied, field + ".role", "Vault has no such role"},
-			{"oidc role_type", store.Denied, field + ".role", "the role is for logins with a browser; name one of type jwt"},
-			{"missing role", store.Denied, field + ".role", "must be set: the auth method has no default role"},
-			{"fetching keys", store.Unavailable, field, "Vault cannot fetch the keys of the token's issuer"},
-			{"could not load", store.Denied, field, "the auth method is not configured at Vault"},
+			{"could not be found", provider.Denied, field + ".role", "Vault has no such role"},
+			{"oidc role_type", provider.Denied, field + ".role", "the role is for logins with a browser; name one of type jwt"},
+			{"missing role", provider.Denied, field + ".role", "must be set: the auth method has no default role"},
+			{"fetching keys", provider.Unavailable, field, "Vault cannot fetch the keys of the token's issuer"},
+			{"could not load", provider.Denied, field, "the auth method is not configured at Vault"},
 		},
 		body: func(ctx context.Context) (map[string]any, error) {
 			jwt, err := token.get(ctx)
@@ -102,7 +102,7 @@ func byJWT(a *v1alpha1.JWTAuth, creds store.Credentials) (*method, error) {
 	}, err
 }
 
-func byPassword(field, fallback string, a *v1alpha1.PasswordAuth, creds store.Credentials) (*method, error) {
+func byPassword(field, fallback string, a *v1alpha1.PasswordAuth, creds provider.Credentials) (*method, error) {
 	name, err := checkName(field+".username", a.Username)
 	if err != nil {
 		return nil, err
@@ -111,7 +111,7 @@ func byPassword(field, fallback string, a *v1alpha1.PasswordAuth, creds store.Cr
 	return &method{
 		field: field, credential: field + ".secretRef", path: path + "/" + name,
 		wrong: "Vault does not accept the password for this username; check both, and path",
-		hints: []hint{{"error connecting to host", store.Unavailable, field, "Vault cannot reach the LDAP server"}},
+		hints: []hint{{"error connecting to host", provider.Unavailable, field, "Vault cannot reach the LDAP server"}},
 		body: func(ctx context.Context) (map[string]any, error) {
 			// A password may end in white space, unlike a token.
 			password, err := secretAt(ctx, creds, field+".secretRef", a.SecretRef)
@@ -127,7 +127,7 @@ func byCert(a *v1alpha1.CertAuth) (*method, error) {
 	return &method{
 		field: field, credential: field + ".clientCert", path: path,
 		wrong: "Vault does not accept the certificate; check its authority, its dates, vaultRole and path",
-		hints: []hint{{"tls connection required", store.Denied, "spec.server", "a certificate can be shown over https only"}},
+		hints: []hint{{"tls connection required", provider.Denied, "spec.server", "a certificate can be shown over https only"}},
 		body: func(context.Context) (map[string]any, error) {
 			if a.Role == "" {
 				return map[string]any{}, nil
@@ -139,7 +139,7 @@ func byCert(a *v1alpha1.CertAuth) (*method, error) {
 
 // A tokenSource yields a JSON web token: that of a Secret, or a fresh one of a ServiceAccount.
 type tokenSource struct {
-	creds    store.Credentials
+	creds    provider.Credentials
 	field    string
 	secret   *common.SecretKeySelector
 	account  *common.ServiceAccountSelector
@@ -159,7 +159,7 @@ func (t tokenSource) get(ctx context.Context) (string, error) {
 	}
 	token, err := t.creds.ServiceAccountToken(ctx, *t.account, audiences...)
 	if err != nil {
-		return "", store.Field(t.field, err)
+		return "", provider.Field(t.field, err)
 	}
 	return token, nil
 }

@@ -5,7 +5,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
 // maxPath is the length in bytes from which on a path is none. Vault's storage ends near 32 KB, its
@@ -51,7 +51,7 @@ func Shortened(s string) string {
 func CheckMount(field, path string) (string, error) {
 	path = strings.Trim(path, "/")
 	if why := Unfit(path); why != "" {
-		return "", store.NewError(store.Invalid, "%s: %s; write it as secret or team/kv", field, why)
+		return "", provider.NewError(provider.Invalid, "%s: %s; write it as secret or team/kv", field, why)
 	}
 	return path, nil
 }
@@ -59,7 +59,7 @@ func CheckMount(field, path string) (string, error) {
 // checkName returns a name that becomes one part of an address.
 func checkName(field, name string) (string, error) {
 	if why := Unfit(name); why != "" || strings.Contains(name, "/") {
-		return "", store.NewError(store.Invalid, "%s: cannot be a part of a path at Vault; correct it", field)
+		return "", provider.NewError(provider.Invalid, "%s: cannot be a part of a path at Vault; correct it", field)
 	}
 	return name, nil
 }

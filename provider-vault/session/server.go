@@ -9,7 +9,7 @@ import (
 
 	"github.com/hashicorp/vault/api"
 
-	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/provider"
 	"github.com/direct-secrets/direct-secrets/provider-vault/apis/v1alpha1"
 )
 
@@ -25,7 +25,7 @@ type server struct {
 	authNamespace string
 }
 
-func newServer(ctx context.Context, spec *v1alpha1.VaultServer, creds store.Credentials) (*server, error) {
+func newServer(ctx context.Context, spec *v1alpha1.VaultServer, creds provider.Credentials) (*server, error) {
 	if err := checkAddress(creds, spec.Server); err != nil {
 		return nil, err
 	}
@@ -33,7 +33,7 @@ func newServer(ctx context.Context, spec *v1alpha1.VaultServer, creds store.Cred
 	if err != nil {
 		return nil, err
 	}
-	retries, err := store.RetriesOf(spec.RetrySettings)
+	retries, err := provider.RetriesOf(spec.RetrySettings)
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +67,7 @@ func (s *server) client(config *api.Config, namespace, token string) (*api.Clien
 	forgetEnvironment()
 	c, err := api.NewClient(config)
 	if err != nil {
-		return nil, store.NewError(store.Invalid, "spec.server: is not a URL; write it as https://host:port")
+		return nil, provider.NewError(provider.Invalid, "spec.server: is not a URL; write it as https://host:port")
 	}
 	c.SetHeaders(s.header.Clone())
 	c.SetToken(token)
@@ -101,13 +101,13 @@ func forgetEnvironment() {
 }
 
 // checkAddress finds what no request could be sent to, or should not.
-func checkAddress(creds store.Credentials, raw string) error {
+func checkAddress(creds provider.Credentials, raw string) error {
 	if raw == "" {
-		return store.NewError(store.Invalid, "spec.server: not set; write it as https://host:port")
+		return provider.NewError(provider.Invalid, "spec.server: not set; write it as https://host:port")
 	}
-	u, err := store.ParseURL(creds, "spec.server", raw)
+	u, err := provider.ParseURL(creds, "spec.server", raw)
 	if err == nil && strings.Contains(u.Path, "..") {
-		err = store.NewError(store.Invalid, "spec.server: the path must not contain \"..\"; write it as https://host:port")
+		err = provider.NewError(provider.Invalid, "spec.server: the path must not contain \"..\"; write it as https://host:port")
 	}
 	return err
 }
@@ -121,9 +121,9 @@ func headersOf(spec *v1alpha1.VaultServer) (http.Header, error) {
 	for name, value := range spec.Headers {
 		switch canonical := http.CanonicalHeaderKey(name); {
 		case !isToken(name) || strings.ContainsFunc(value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }):
-			return nil, store.NewError(store.Invalid, "spec.headers: %q or its value cannot be sent; correct it", name)
+			return nil, provider.NewError(provider.Invalid, "spec.headers: %q or its value cannot be sent; correct it", name)
 		case strings.HasPrefix(canonical, "X-Vault-"), hopHeaders[canonical]:
-			return nil, store.NewError(store.Invalid, "spec.headers: %q is for Vault or the connection; remove it (there is spec.namespace, and spec.auth)", name)
+			return nil, provider.NewError(provider.Invalid, "spec.headers: %q is for Vault or the connection; remove it (there is spec.namespace, and spec.auth)", name)
 		default:
 			h.Set(canonical, value)
 		}

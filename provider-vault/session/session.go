@@ -11,7 +11,7 @@ import (
 
 	"github.com/hashicorp/vault/api"
 
-	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
 // A Session is what a login yields.
@@ -121,7 +121,7 @@ func decode(resp *api.Response, err error) (a Answer, _ error) {
 		return a, nil
 	}
 	if json.Unmarshal(raw, &a) != nil {
-		return Answer{}, store.NewError(store.Unavailable, "the answer of Vault is cut off or damaged; check that spec.server is the address of Vault itself")
+		return Answer{}, provider.NewError(provider.Unavailable, "the answer of Vault is cut off or damaged; check that spec.server is the address of Vault itself")
 	}
 	a.Raw = raw
 	return a, nil
@@ -197,7 +197,7 @@ func (s *Session) lookup(ctx context.Context) (token, error) {
 		Uses      int64  `json:"num_uses"`
 	}
 	if json.Unmarshal(a.Data, &t) != nil {
-		return token{}, store.NewError(store.Unavailable, "the answer of Vault says nothing of the token")
+		return token{}, provider.NewError(provider.Unavailable, "the answer of Vault says nothing of the token")
 	}
 	s.worked.Store(true)
 	s.proven.Store(time.Now().UnixNano())
@@ -216,7 +216,7 @@ func (s *Session) renew(ctx context.Context) (token, error) {
 		return token{}, err
 	}
 	if a.Auth == nil {
-		return token{}, store.NewError(store.Unavailable, "the answer of Vault says nothing of the token")
+		return token{}, provider.NewError(provider.Unavailable, "the answer of Vault says nothing of the token")
 	}
 	t := a.Auth.of()
 	s.worked.Store(true)

@@ -9,12 +9,12 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 
 	common "github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
-	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/provider"
 	"github.com/direct-secrets/direct-secrets/provider-vault/apis/v1alpha1"
 )
 
 // tlsOf reads certificates and keys. The operator connects anew when what holds one of them changes.
-func tlsOf(ctx context.Context, spec *v1alpha1.VaultServer, creds store.Credentials) (*tls.Config, error) {
+func tlsOf(ctx context.Context, spec *v1alpha1.VaultServer, creds provider.Credentials) (*tls.Config, error) {
 	c := &tls.Config{MinVersion: tls.VersionTLS12}
 	var err error
 	if c.RootCAs, err = authoritiesOf(ctx, spec, creds); err != nil {
@@ -28,7 +28,7 @@ func tlsOf(ctx context.Context, spec *v1alpha1.VaultServer, creds store.Credenti
 	}
 	if spec.Auth != nil && spec.Auth.Cert != nil {
 		if spec.ClientTLS != nil {
-			return nil, store.NewError(store.Invalid, "spec.clientTLS: a connection shows one certificate only, and that is spec.auth.cert; remove clientTLS")
+			return nil, provider.NewError(provider.Invalid, "spec.clientTLS: a connection shows one certificate only, and that is spec.auth.cert; remove clientTLS")
 		}
 		a := spec.Auth.Cert
 		c.Certificates, err = certificateOf(ctx, creds, "spec.auth.cert.clientCert", a.ClientCert, "spec.auth.cert.secretRef", a.SecretRef)
@@ -37,22 +37,22 @@ func tlsOf(ctx context.Context, spec *v1alpha1.VaultServer, creds store.Credenti
 }
 
 // authoritiesOf returns who may sign the server's certificate; nil for those of the system.
-func authoritiesOf(ctx context.Context, spec *v1alpha1.VaultServer, creds store.Credentials) (*x509.CertPool, error) {
+func authoritiesOf(ctx context.Context, spec *v1alpha1.VaultServer, creds provider.Credentials) (*x509.CertPool, error) {
 	pem := spec.CABundle
 	switch p := spec.CAProvider; {
 	case p == nil && len(pem) == 0:
 		return nil, nil
 	case p != nil && len(pem) > 0:
-		return nil, store.NewError(store.Invalid, "spec.caProvider: set either caBundle or caProvider")
+		return nil, provider.NewError(provider.Invalid, "spec.caProvider: set either caBundle or caProvider")
 	case p != nil:
 		var err error
 		if pem, err = provided(ctx, p, creds); err != nil {
-			return nil, store.Field(authoritiesField(spec), err)
+			return nil, provider.Field(authoritiesField(spec), err)
 		}
 	}
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(pem) {
-		return nil, store.NewError(store.Invalid, "%s: holds no certificate in PEM form; put the authority's certificate there", authoritiesField(spec))
+		return nil, provider.NewError(provider.Invalid, "%s: holds no certificate in PEM form; put the authority's certificate there", authoritiesField(spec))
 	}
 	return pool, nil
 }
@@ -66,14 +66,14 @@ func authoritiesField(spec *v1alpha1.VaultServer) string {
 }
 
 // provided reads the certificates that a store keeps elsewhere.
-func provided(ctx context.Context, p *v1alpha1.CAProvider, creds store.Credentials) ([]byte, error) {
+func provided(ctx context.Context, p *v1alpha1.CAProvider, creds provider.Credentials) ([]byte, error) {
 	switch p.Type {
 	case v1alpha1.CAProviderSecret:
 		return creds.SecretValue(ctx, p.SecretKeySelector)
 	case v1alpha1.CAProviderConfigMap:
 		return creds.ConfigMapValue(ctx, common.ConfigMapKeySelector(p.SecretKeySelector))
 	}
-	return nil, store.NewError(store.Invalid, "type %q is none; write Secret or ConfigMap", string(p.Type))
+	return nil, provider.NewError(provider.Invalid, "type %q is none; write Secret or ConfigMap", string(p.Type))
 }
 
 // untrusted is that a server's certificate is signed by none of the authorities that field says.
@@ -101,7 +101,7 @@ func (t trusting) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-func certificateOf(ctx context.Context, creds store.Credentials, certField string, certRef common.SecretKeySelector, keyField string, keyRef common.SecretKeySelector) ([]tls.Certificate, error) {
+func certificateOf(ctx context.Context, creds provider.Credentials, certField string, certRef common.SecretKeySelector, keyField string, keyRef common.SecretKeySelector) ([]tls.Certificate, error) {
 	cert, err := secretAt(ctx, creds, certField, certRef)
 	if err != nil {
 		return nil, err
@@ -112,7 +112,7 @@ func certificateOf(ctx context.Context, creds store.Credentials, certField strin
 	}
 	pair, err := tls.X509KeyPair(cert, key)
 	if err != nil {
-		return nil, store.NewError(store.Invalid, "%s and %s: are no certificate and its private key in PEM form", certField, keyField)
+		return nil, provider.NewError(provider.Invalid, "%s and %s: are no certificate and its private key in PEM form", certField, keyField)
 	}
 	return []tls.Certificate{pair}, nil
 }

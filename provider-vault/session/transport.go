@@ -11,7 +11,7 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 	"github.com/hashicorp/vault/api"
 
-	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
 const (
@@ -90,7 +90,7 @@ func (s *answered) or(err error) error {
 }
 
 // retry has the SDK try again as a store asks for.
-func retry(c *api.Config, r store.Retries, worth func(context.Context, *http.Response, error) (bool, error)) {
+func retry(c *api.Config, r provider.Retries, worth func(context.Context, *http.Response, error) (bool, error)) {
 	c.MaxRetries = r.Max
 	c.CheckRetry = worth
 	c.Backoff = func(_, _ time.Duration, attempt int, _ *http.Response) time.Duration {

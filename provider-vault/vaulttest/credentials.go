@@ -5,19 +5,19 @@ import (
 	"fmt"
 
 	common "github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
-	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
 // Credentials are what the Secrets and ConfigMaps of a test hold, by key; the names do not matter. A token of
 // a ServiceAccount is under "token of NAME for [AUDIENCES]".
 type Credentials map[string]string
 
-// SecretValue implements store.Credentials.
+// SecretValue implements provider.Credentials.
 func (c Credentials) SecretValue(_ context.Context, sel common.SecretKeySelector) ([]byte, error) {
 	return c.value("Secret", sel)
 }
 
-// ConfigMapValue implements store.Credentials.
+// ConfigMapValue implements provider.Credentials.
 func (c Credentials) ConfigMapValue(_ context.Context, sel common.ConfigMapKeySelector) ([]byte, error) {
 	return c.value("ConfigMap", common.SecretKeySelector(sel))
 }
@@ -25,18 +25,18 @@ func (c Credentials) ConfigMapValue(_ context.Context, sel common.ConfigMapKeySe
 func (c Credentials) value(what string, sel common.SecretKeySelector) ([]byte, error) {
 	v, ok := c[sel.Key]
 	if !ok {
-		return nil, store.NewError(store.Invalid, "auth: %s shop/%s has no value under key %q; add it or correct the reference", what, sel.Name, sel.Key)
+		return nil, provider.NewError(provider.Invalid, "auth: %s shop/%s has no value under key %q; add it or correct the reference", what, sel.Name, sel.Key)
 	}
 	return []byte(v), nil
 }
 
-// ServiceAccountToken implements store.Credentials.
+// ServiceAccountToken implements provider.Credentials.
 func (c Credentials) ServiceAccountToken(_ context.Context, sel common.ServiceAccountSelector, audiences ...string) (string, error) {
 	if v, ok := c[fmt.Sprint("token of ", sel.Name, " for ", audiences)]; ok {
 		return v, nil
 	}
-	return "", store.NewError(store.Invalid, "auth: ServiceAccount shop/%s does not exist; create it or correct the reference", sel.Name)
+	return "", provider.NewError(provider.Invalid, "auth: ServiceAccount shop/%s does not exist; create it or correct the reference", sel.Name)
 }
 
-// Ambient implements store.Credentials: the operator has an identity of its own.
+// Ambient implements provider.Credentials: the operator has an identity of its own.
 func (Credentials) Ambient() error { return nil }

@@ -11,10 +11,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
-	"github.com/direct-secrets/direct-secrets/common/controlplane"
-	"github.com/direct-secrets/direct-secrets/common/store"
-	"github.com/direct-secrets/direct-secrets/common/store/fake"
-	fakev1 "github.com/direct-secrets/direct-secrets/common/store/fake/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/provider"
+	"github.com/direct-secrets/direct-secrets/common/provider/fake"
+	fakev1 "github.com/direct-secrets/direct-secrets/common/provider/fake/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/testing/controlplane"
 )
 
 // TestAdmission has namespaces come into the scope of a store and go out of it, by their labels and by
@@ -220,7 +220,7 @@ func TestDeniedRead(t *testing.T) {
 // once for each warning.
 func TestWarnings(t *testing.T) {
 	e := newEnv(t, v1alpha1.ClusterStoreSpec{}, func(s *fakev1.ClusterFakeStore) { s.Spec.RefreshInterval = "1s" })
-	e.backend.Inject(fake.Fault{Call: fake.CallCheck, Err: store.Warnings{"the token ends soon"}})
+	e.backend.Inject(fake.Fault{Call: fake.CallCheck, Err: provider.Warnings{"the token ends soon"}})
 	e.wantStore(v1alpha1.ReasonStoreValid)
 	checks := len(e.backend.Calls(fake.CallCheck))
 	controlplane.Eventually(t, func() string {

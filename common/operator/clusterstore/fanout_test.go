@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
-	"github.com/direct-secrets/direct-secrets/common/controlplane"
+	"github.com/direct-secrets/direct-secrets/common/testing/controlplane"
 )
 
 // fanOut is a ClusterExternalSecret that makes "db" in the namespaces with the label team: <the test>.

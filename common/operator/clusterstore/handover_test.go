@@ -28,13 +28,13 @@ import (
 
 	"github.com/direct-secrets/direct-secrets/common/apis/crds"
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
-	"github.com/direct-secrets/direct-secrets/common/controlplane"
+	"github.com/direct-secrets/direct-secrets/common/internal/presence"
 	"github.com/direct-secrets/direct-secrets/common/operator"
-	"github.com/direct-secrets/direct-secrets/common/presence"
-	"github.com/direct-secrets/direct-secrets/common/store"
-	"github.com/direct-secrets/direct-secrets/common/store/fake"
-	fakecrds "github.com/direct-secrets/direct-secrets/common/store/fake/apis/crds"
-	fakev1 "github.com/direct-secrets/direct-secrets/common/store/fake/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/provider"
+	"github.com/direct-secrets/direct-secrets/common/provider/fake"
+	fakecrds "github.com/direct-secrets/direct-secrets/common/provider/fake/apis/crds"
+	fakev1 "github.com/direct-secrets/direct-secrets/common/provider/fake/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/testing/controlplane"
 )
 
 // shift is a cluster of its own, in which modules share duties.
@@ -65,7 +65,7 @@ func newShift(t *testing.T) *shift {
 }
 
 // module runs an operator over all namespaces until the function that it returns is called, or the test ends.
-func (s *shift) module(name string, kinds []store.Kind) (stop func()) {
+func (s *shift) module(name string, kinds []provider.Kind) (stop func()) {
 	s.Helper()
 	opts := []operator.Option{
 		operator.WithScheme(fakev1.AddToScheme),

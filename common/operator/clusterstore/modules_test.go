@@ -12,8 +12,8 @@ import (
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/operator"
-	"github.com/direct-secrets/direct-secrets/common/store"
-	fakev1 "github.com/direct-secrets/direct-secrets/common/store/fake/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/provider"
+	fakev1 "github.com/direct-secrets/direct-secrets/common/provider/fake/apis/v1alpha1"
 )
 
 // TestContributionOfCluster has a cluster store contribute to an object that another module claims. Whom it admits, and
@@ -89,7 +89,7 @@ func TestContributionOfCluster(t *testing.T) {
 	update(e, &v1alpha1.ExternalSecret{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "db"}}, func(es *v1alpha1.ExternalSecret) { es.Spec.Data[1].RemoteRef.Key = "foreign/db" })
 	ready(v1alpha1.ReasonForbidden, "foreign/db")
 	for _, c := range e.backend.Calls() {
-		if slices.ContainsFunc(c.Refs, func(r store.Ref) bool { return r.Key == "foreign/db" }) {
+		if slices.ContainsFunc(c.Refs, func(r provider.Ref) bool { return r.Key == "foreign/db" }) {
 			t.Errorf("the backend was asked for %v", c)
 		}
 	}

@@ -13,8 +13,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
-	"github.com/direct-secrets/direct-secrets/common/controlplane"
-	fakev1 "github.com/direct-secrets/direct-secrets/common/store/fake/apis/v1alpha1"
+	fakev1 "github.com/direct-secrets/direct-secrets/common/provider/fake/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/testing/controlplane"
 )
 
 // pushed is the spec of a PushSecret that pushes a Secret beside it to <namespace>/db.

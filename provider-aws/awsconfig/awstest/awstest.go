@@ -10,8 +10,8 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 
 	common "github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
-	"github.com/direct-secrets/direct-secrets/common/store"
-	"github.com/direct-secrets/direct-secrets/common/store/storetest"
+	"github.com/direct-secrets/direct-secrets/common/provider"
+	"github.com/direct-secrets/direct-secrets/common/provider/conformance"
 	"github.com/direct-secrets/direct-secrets/provider-aws/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/provider-aws/awsconfig"
 	"github.com/direct-secrets/direct-secrets/provider-aws/emulator"
@@ -40,23 +40,23 @@ func Denying(deny ...emulator.Deny) emulator.Option {
 // Secrets are what the Secrets of a test hold, by key; the names do not matter.
 type Secrets map[string]string
 
-// SecretValue implements store.Credentials.
+// SecretValue implements provider.Credentials.
 func (s Secrets) SecretValue(_ context.Context, sel common.SecretKeySelector) ([]byte, error) {
 	return []byte(s[sel.Key]), nil
 }
 
-// ConfigMapValue implements store.Credentials: there is none.
+// ConfigMapValue implements provider.Credentials: there is none.
 func (Secrets) ConfigMapValue(context.Context, common.ConfigMapKeySelector) ([]byte, error) {
 	return nil, errors.New("no ConfigMap")
 }
 
-// ServiceAccountToken implements store.Credentials: there is none.
+// ServiceAccountToken implements provider.Credentials: there is none.
 func (Secrets) ServiceAccountToken(context.Context, common.ServiceAccountSelector, ...string) (string, error) {
 	return "", errors.New("no token")
 }
 
-// Ambient implements store.Credentials: it is not allowed.
-func (Secrets) Ambient() error { return store.NewError(store.Invalid, "auth is not set") }
+// Ambient implements provider.Credentials: it is not allowed.
+func (Secrets) Ambient() error { return provider.NewError(provider.Invalid, "auth is not set") }
 
 // A Store is what a test may change of a store or generator before it connects.
 type Store struct {
@@ -84,7 +84,7 @@ func WithRole(arn string) Option { return func(s *Store) { s.Role = arn } }
 func WithRetries(n int32) Option { return func(s *Store) { s.RetrySettings.MaxRetries = &n } }
 
 // Connect fills an empty store or generator so that it calls the emulator at an endpoint, and connects to it.
-func Connect[S awsconfig.Object, C any](t testing.TB, o S, connect func(context.Context, S, store.Credentials) (C, error), endpoint string, opts ...Option) (C, error) {
+func Connect[S awsconfig.Object, C any](t testing.TB, o S, connect func(context.Context, S, provider.Credentials) (C, error), endpoint string, opts ...Option) (C, error) {
 	one := int32(1)
 	s := Store{AWSSpec: o.AWS(), Secrets: Secrets{"id": "test", "key": "test"}}
 	if keyed, ok := any(o).(awsconfig.StoreObject); ok {
@@ -105,23 +105,23 @@ func Connect[S awsconfig.Object, C any](t testing.TB, o S, connect func(context.
 }
 
 // Refs asks for the current versions of keys.
-func Refs(keys ...string) (refs []store.Ref) {
+func Refs(keys ...string) (refs []provider.Ref) {
 	for _, k := range keys {
-		refs = append(refs, store.Ref{Key: k})
+		refs = append(refs, provider.Ref{Key: k})
 	}
 	return refs
 }
 
 // Outcome is a result in short: the value, or the class of the error.
-func Outcome(r store.Result) string {
+func Outcome(r provider.Result) string {
 	if r.Err != nil {
-		return string(store.ClassOf(r.Err))
+		return string(provider.ClassOf(r.Err))
 	}
 	return r.Value.Key + "=" + string(r.Value.Data)
 }
 
 // Outcomes are results in short.
-func Outcomes(results []store.Result) (all []string) {
+func Outcomes(results []provider.Result) (all []string) {
 	for _, r := range results {
 		all = append(all, Outcome(r))
 	}
@@ -129,12 +129,12 @@ func Outcomes(results []store.Result) (all []string) {
 }
 
 // Found lists what a query yields, in short, sorted.
-func Found(ctx context.Context, c store.Finder, q store.Query) (all []string, err error) {
+func Found(ctx context.Context, c provider.Finder, q provider.Query) (all []string, err error) {
 	for v, err := range c.Find(ctx, q) {
 		if err != nil {
 			return all, err
 		}
-		all = append(all, Outcome(store.Result{Value: v}))
+		all = append(all, Outcome(provider.Result{Value: v}))
 	}
 	slices.Sort(all)
 	return all, nil
@@ -142,7 +142,7 @@ func Found(ctx context.Context, c store.Finder, q store.Query) (all []string, er
 
 // Unfinished follows a query to its end. It returns how much comes behind the error that ends it, and
 // that error.
-func Unfinished(ctx context.Context, c store.Finder, q store.Query) (after int, last error) {
+func Unfinished(ctx context.Context, c provider.Finder, q provider.Query) (after int, last error) {
 	for _, err := range c.Find(ctx, q) {
 		if last != nil {
 			after++
@@ -153,18 +153,18 @@ func Unfinished(ctx context.Context, c store.Finder, q store.Query) (after int, 
 }
 
 // failures are the faults of the conformance suite.
-var failures = map[storetest.Failure]emulator.Fault{
-	storetest.Denied:      {Code: "AccessDeniedException", Message: "User is not authorized"},
-	storetest.Throttled:   emulator.Throttled(),
-	storetest.Unavailable: {Code: "InternalFailure"},
+var failures = map[conformance.Failure]emulator.Fault{
+	conformance.Denied:      {Code: "AccessDeniedException", Message: "User is not authorized"},
+	conformance.Throttled:   emulator.Throttled(),
+	conformance.Unavailable: {Code: "InternalFailure"},
 	// A call that hung must not be carried out in the end, when its caller is gone.
-	storetest.Hang:    {Hang: true, Code: "InternalFailure"},
-	storetest.Dropped: {Drop: true},
+	conformance.Hang:    {Hang: true, Code: "InternalFailure"},
+	conformance.Dropped: {Drop: true},
 }
 
 // Inject makes every call fail, or the reads of one secret: by itself, which is an operation, and
 // within a batch.
-func Inject(e *emulator.Emulator, operation string, f storetest.Fault) func() {
+func Inject(e *emulator.Emulator, operation string, f conformance.Fault) func() {
 	call := failures[f.Failure]
 	if f.Key == "" {
 		return e.Inject(call)
@@ -172,7 +172,7 @@ func Inject(e *emulator.Emulator, operation string, f storetest.Fault) func() {
 	call.SecretID = f.Key
 	entry := call
 	entry.Entry = true
-	if f.Failure == storetest.Dropped {
+	if f.Failure == conformance.Dropped {
 		return e.Inject(entry)
 	}
 	call.Operation = operation

@@ -5,18 +5,18 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/direct-secrets/direct-secrets/common/fetch/fetchtest"
-	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/provider"
+	"github.com/direct-secrets/direct-secrets/common/testing/operatortest"
 	"github.com/direct-secrets/direct-secrets/provider-aws/awsconfig"
 	"github.com/direct-secrets/direct-secrets/provider-aws/emulator"
 )
 
 // Calls returns the harness of a store with a hundred secrets, which put makes.
-func Calls[S awsconfig.Object](t testing.TB, o S, connect func(context.Context, S, store.Credentials) (store.Client, error), put func(srv *emulator.Server, key, value string)) fetchtest.Harness {
+func Calls[S awsconfig.Object](t testing.TB, o S, connect func(context.Context, S, provider.Credentials) (provider.Client, error), put func(srv *emulator.Server, key, value string)) operatortest.CallsHarness {
 	t.Helper()
 	srv := Start(t)
-	h := fetchtest.Harness{
-		Connect: func(context.Context) (store.Client, error) { return Connect(t, o, connect, srv.URL()) },
+	h := operatortest.CallsHarness{
+		Connect: func(context.Context) (provider.Client, error) { return Connect(t, o, connect, srv.URL()) },
 		Calls:   srv.CallCounts,
 	}
 	for i := range 100 {

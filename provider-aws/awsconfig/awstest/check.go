@@ -5,14 +5,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/direct-secrets/direct-secrets/common/store"
+	"github.com/direct-secrets/direct-secrets/common/provider"
 	"github.com/direct-secrets/direct-secrets/provider-aws/emulator"
 )
 
 // RunCheck tests what Check says of logins that work and of others.
-func RunCheck(t *testing.T, connect func(testing.TB, *emulator.Server, ...Option) store.Checker) {
+func RunCheck(t *testing.T, connect func(testing.TB, *emulator.Server, ...Option) provider.Checker) {
 	t.Helper()
-	denied := func(message string) error { return store.NewError(store.Denied, "%s", message) }
+	denied := func(message string) error { return provider.NewError(provider.Denied, "%s", message) }
 	cases := map[string]struct {
 		reason string
 		srv    []emulator.Option
@@ -24,8 +24,8 @@ func RunCheck(t *testing.T, connect func(testing.TB, *emulator.Server, ...Option
 		"NoList":    {reason: "A missing permission proves the login.", srv: []emulator.Option{Denying(emulator.Deny{Action: "*"})}},
 		"Unknown":   {reason: "An unknown key is the field's fault.", opts: []Option{WithKey("other", "test")}, want: denied("spec.auth.secretRef.accessKeyIDSecretRef: AWS does not know the access key id, or a session token is missing or wrong")},
 		"Signature": {reason: "So is a wrong secret key.", opts: []Option{WithKey("test", "c4n4ry")}, want: denied("spec.auth.secretRef.secretAccessKeySecretRef: the secret access key does not belong to the access key id, or the operator's clock is wrong")},
-		"Down":      {reason: "A service that is down is no failed login.", fault: &emulator.Fault{Status: 503}, want: store.NewError(store.Unavailable, "AWS answers with status 503")},
-		"Throttled": {reason: "Nor is one that has enough.", fault: &emulator.Fault{Status: 429}, want: store.NewError(store.Throttled, "AWS asks for fewer calls")},
+		"Down":      {reason: "A service that is down is no failed login.", fault: &emulator.Fault{Status: 503}, want: provider.NewError(provider.Unavailable, "AWS answers with status 503")},
+		"Throttled": {reason: "Nor is one that has enough.", fault: &emulator.Fault{Status: 429}, want: provider.NewError(provider.Throttled, "AWS asks for fewer calls")},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -1,0 +1,79 @@
+// Package inspect reads what the operator stores beside values: its marks on Secrets, and the contributions that modules
+// hand to each other. It also shapes values by a template without a cluster. It serves tools and tests; nothing in it
+// changes a cluster.
+package inspect
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/internal/handoff"
+	"github.com/direct-secrets/direct-secrets/common/internal/policy"
+	"github.com/direct-secrets/direct-secrets/common/internal/render"
+	"github.com/direct-secrets/direct-secrets/common/internal/target"
+)
+
+// A Mark is the annotation by which an ExternalSecret finds what it wrote to a Secret.
+type Mark = policy.Mark
+
+// Marks returns the marks among the annotations of a Secret, by the name of their ExternalSecret.
+func Marks(annotations map[string]string) map[string]Mark { return target.Marks(annotations) }
+
+// MarkKey returns the key of the annotation with the mark of an ExternalSecret.
+func MarkKey(externalSecret string) string { return target.MarkKey(externalSecret) }
+
+// FieldManager returns the field manager with which an ExternalSecret writes its Secret.
+func FieldManager(externalSecret string) string { return target.Manager(externalSecret) }
+
+// ManagedLabel returns the label of the Secrets that a module writes; module is its API group.
+func ManagedLabel(module string) string { return target.ManagedLabel(module) }
+
+// StoreLabel returns the label of the Secrets that hold values of a store.
+func StoreLabel(group, kind, namespace, name string) string {
+	return target.StoreLabel(group, kind, namespace, name)
+}
+
+// ContributionType is the type of the Secrets that store contributions.
+const ContributionType = handoff.Type
+
+// A Contributor is an operator that stores values for objects, for one purpose.
+type Contributor = handoff.Contributor
+
+// A Record says what a Secret with a contribution holds; none of it is secret.
+type Record = handoff.Record
+
+// RecordOf returns the record among the annotations of a Secret; false if there is none.
+func RecordOf(annotations map[string]string) (Record, bool) { return handoff.Of(annotations) }
+
+// StoredRecord returns the record of a Secret that was read with its data: it counts, whatever the annotation says.
+func StoredRecord(s *corev1.Secret) Record { return handoff.RecordOf(s) }
+
+// ContentHash returns the hash that Record.Reads has of the data of a contribution to an object.
+func ContentHash(object types.UID, data map[string][]byte) string {
+	return target.HashInputs(object, handoff.Content(data))
+}
+
+// GeneratorID returns the key of the values of a generator in the data of a contribution, and of Record.Entries.
+func GeneratorID(ref v1alpha1.StoreRef) string { return handoff.ID(ref) }
+
+// Generated are the values of one generator.
+type Generated = handoff.Values
+
+// GeneratedValues returns the values of a generator in the data of a contribution; false if there are none.
+func GeneratedValues(data map[string][]byte, id string) (Generated, bool) {
+	return handoff.Decode(data, id)
+}
+
+// Shape returns values as a template shapes them for a Secret. The error says what the template, or a Secret of its
+// type, lacks; it shows no value.
+func Shape(t *v1alpha1.Template, values map[string][]byte) (map[string][]byte, error) {
+	data, err := render.ShapeData(t, values, nil)
+	if err != nil || t == nil {
+		return data, err
+	}
+	if err := render.CheckType(corev1.SecretType(t.Type), data); err != nil {
+		return nil, err
+	}
+	return data, nil
+}

@@ -1,0 +1,108 @@
+package externalsecret
+
+import (
+	"strings"
+
+	kerrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/internal/target"
+)
+
+var _ target.Census = (*pass)(nil)
+
+// Lives implements target.Census.
+func (p *pass) Lives(name string, uid types.UID) bool {
+	return p.find(name, func(es *v1alpha1.ExternalSecret) bool { return es.UID == uid })
+}
+
+// Writes implements target.Census.
+func (p *pass) Writes(name string, uid types.UID, secret string) bool {
+	return p.find(name, func(es *v1alpha1.ExternalSecret) bool { return es.UID == uid && writes(es, secret) })
+}
+
+// writes reports whether an ExternalSecret writes a Secret.
+func writes(es *v1alpha1.ExternalSecret, secret string) bool {
+	return es.TargetName() == secret && es.Spec.Target.CreationPolicy != v1alpha1.CreateNone
+}
+
+// find reports whether the ExternalSecret of a name is as asked. The cache may be behind, so only a
+// live read says no; an error says yes.
+func (p *pass) find(name string, is func(*v1alpha1.ExternalSecret) bool) bool {
+	key := types.NamespacedName{Namespace: p.es.Namespace, Name: name}
+	cached := &v1alpha1.ExternalSecret{}
+	if err := p.cache.Get(p.ctx, key, cached); err == nil && is(cached) {
+		return true
+	}
+	live := &v1alpha1.ExternalSecret{}
+	err := p.client.Get(p.ctx, key, live)
+	return (err == nil && is(live)) || (err != nil && !kerrors.IsNotFound(err))
+}
+
+// contest judges the other field managers of a Secret.
+func (p *pass) contest(secret metav1.Object) target.Contest {
+	names := map[string]string{}
+	for name := range target.Marks(secret.GetAnnotations()) {
+		names[target.Manager(name)] = name
+	}
+	return target.Contest{
+		Dead: once(func(manager string) bool {
+			name, ok := p.nameOf(manager, names)
+			return ok && !p.find(name, func(es *v1alpha1.ExternalSecret) bool { return writes(es, secret.GetName()) })
+		}),
+		Older: once(func(manager string) bool {
+			name, ok := p.nameOf(manager, names)
+			return ok && p.find(name, func(es *v1alpha1.ExternalSecret) bool { return olderThan(es, p.es) })
+		}),
+		Gone: func(owner metav1.OwnerReference) bool { return !p.Lives(owner.Name, owner.UID) },
+	}
+}
+
+// once remembers the answers of f: it is asked for each key, and may read live.
+func once(f func(string) bool) func(string) bool {
+	known := map[string]bool{}
+	return func(s string) bool {
+		if _, ok := known[s]; !ok {
+			known[s] = f(s)
+		}
+		return known[s]
+	}
+}
+
+// nameOf returns the name of the ExternalSecret that a field manager belongs to. A manager whose name
+// is hashed tells none: it is found by its mark, or, where that was removed, among all ExternalSecrets
+// of the namespace. It is false if that is not possible; the manager then counts as living and younger.
+func (p *pass) nameOf(manager string, byMark map[string]string) (string, bool) {
+	if name, ok := byMark[manager]; ok {
+		return name, true
+	}
+	name := strings.TrimPrefix(manager, v1alpha1.FieldManagerPrefix)
+	if p.find(name, func(*v1alpha1.ExternalSecret) bool { return true }) {
+		return name, true
+	}
+	var list v1alpha1.ExternalSecretList
+	if err := p.cache.List(p.ctx, &list, client.InNamespace(p.es.Namespace)); err != nil {
+		return "", false
+	}
+	for i := range list.Items {
+		if target.Manager(list.Items[i].Name) == manager {
+			return list.Items[i].Name, true
+		}
+	}
+	return name, target.Manager(name) == manager
+}
+
+// olderThan reports whether a was made before b; of two made in the same second that with the
+// smaller uid counts as the older.
+func olderThan(a, b *v1alpha1.ExternalSecret) bool {
+	if a.UID == b.UID {
+		return false
+	}
+	if !a.CreationTimestamp.Equal(&b.CreationTimestamp) {
+		return a.CreationTimestamp.Before(&b.CreationTimestamp)
+	}
+	return a.UID < b.UID
+}

@@ -1,0 +1,278 @@
+package externalsecret
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/ratelimiter"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/test"
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	corev1 "k8s.io/api/core/v1"
+	kerrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	metadatafake "k8s.io/client-go/metadata/fake"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/internal/credentials"
+	"github.com/direct-secrets/direct-secrets/common/internal/dispatch"
+	"github.com/direct-secrets/direct-secrets/common/internal/presence"
+	"github.com/direct-secrets/direct-secrets/common/internal/render"
+	"github.com/direct-secrets/direct-secrets/common/internal/target"
+	"github.com/direct-secrets/direct-secrets/common/internal/watch"
+	fakev1alpha1 "github.com/direct-secrets/direct-secrets/common/provider/fake/apis/v1alpha1"
+)
+
+var (
+	key     = types.NamespacedName{Namespace: "shop", Name: "db"}
+	secrets = schema.GroupResource{Resource: "secrets"}
+)
+
+// world is what the cache and the API server hold, and how they fail.
+type world struct {
+	es     *v1alpha1.ExternalSecret
+	store  *fakev1alpha1.FakeStore
+	secret *metav1.PartialObjectMetadata
+
+	esErr, storeErr, secretErr error
+	createErr, patchErr        error
+
+	// status is what was written, by its JSON text.
+	status []string
+	writes int
+}
+
+func (w *world) get(_ context.Context, _ client.ObjectKey, obj client.Object) error {
+	switch o := obj.(type) {
+	case *v1alpha1.ExternalSecret:
+		if w.es != nil {
+			w.es.DeepCopyInto(o)
+			return w.esErr
+		}
+	case *fakev1alpha1.FakeStore:
+		if w.store != nil {
+			w.store.DeepCopyInto(o)
+			return w.storeErr
+		}
+		if w.storeErr != nil {
+			return w.storeErr
+		}
+	case *metav1.PartialObjectMetadata:
+		if w.secretErr != nil {
+			return w.secretErr
+		}
+		if w.secret != nil {
+			w.secret.DeepCopyInto(o)
+			return nil
+		}
+	}
+	if w.esErr != nil {
+		return w.esErr
+	}
+	return kerrors.NewNotFound(secrets, "x")
+}
+
+func (w *world) patchStatus(_ context.Context, obj client.Object, patch client.Patch, _ ...client.SubResourcePatchOption) error {
+	data, err := patch.Data(obj)
+	if err != nil {
+		return err
+	}
+	w.status = append(w.status, string(data))
+	return w.patchErr
+}
+
+// reconciler returns a Reconciler in a world. It connects to no store: what is tested ends before.
+func (w *world) reconciler(t *testing.T, o Options) *Reconciler {
+	t.Helper()
+	c := &test.MockClient{
+		MockGet:         w.get,
+		MockList:        test.NewMockListFn(nil),
+		MockStatusPatch: w.patchStatus,
+		MockCreate: func(context.Context, client.Object, ...client.CreateOption) error {
+			w.writes++
+			return w.createErr
+		},
+	}
+	o.Board = &presence.Board{}
+	o.Module, o.Random, o.Now = fakeGroup, func() float64 { return 0.5 }, time.Now
+	scheme := metadatafake.NewTestScheme()
+	if err := metav1.AddMetaToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	watches := watch.New(metadatafake.NewSimpleMetadataClient(scheme))
+	t.Cleanup(func() { watches.Remove(watchOwner(key)) })
+	return &Reconciler{
+		client: c, cache: c, events: events.NewFakeRecorder(10), writer: target.NewWriter(c), watches: watches,
+		pool: dispatch.NewPool(c, watches, credentials.Rules{Ambient: credentials.AmbientNone}, dispatch.Options{}, nil), routes: fakeRoutes(t, c), opts: o, objects: newObjects(), backoff: ratelimiter.NewController(), started: time.Now(),
+	}
+}
+
+// ready returns the Ready condition that was written last, as status, reason and message.
+func (w *world) ready(t *testing.T) []string {
+	t.Helper()
+	if len(w.status) == 0 {
+		return nil
+	}
+	var body struct {
+		Status v1alpha1.ExternalSecretStatus `json:"status"`
+	}
+	if err := json.Unmarshal([]byte(w.status[len(w.status)-1]), &body); err != nil {
+		t.Fatal(err)
+	}
+	c := meta.FindStatusCondition(body.Status.Conditions, v1alpha1.ConditionReady)
+	if c == nil {
+		return nil
+	}
+	return []string{string(c.Status), c.Reason, c.Message}
+}
+
+func externalSecret(change ...func(*v1alpha1.ExternalSecret)) *v1alpha1.ExternalSecret {
+	es := &v1alpha1.ExternalSecret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "db", UID: "uid", ResourceVersion: "5", Generation: 1},
+		Spec: v1alpha1.ExternalSecretSpec{
+			StoreRef: &v1alpha1.StoreRef{Kind: "FakeStore", Name: "prod"},
+			Data:     []v1alpha1.DataEntry{{SecretKey: "k", RemoteRef: v1alpha1.RemoteRef{Key: "a"}}},
+		},
+	}
+	for _, c := range change {
+		c(es)
+	}
+	return es
+}
+
+func TestReconcileWithoutReading(t *testing.T) {
+	forbidden := kerrors.NewForbidden(secrets, "db", errBoom)
+	closed := &fakev1alpha1.FakeStore{Status: v1alpha1.StoreStatus{Conditions: []metav1.Condition{{Type: "Ready", Status: "False", Reason: "AuthFailed", Message: "wrong password"}}}}
+	type want struct {
+		// Ready is status, reason and message; nil if no status is written.
+		Ready []string
+		// Again says whether the object comes back by itself.
+		Again bool
+		Err   error
+	}
+	cases := map[string]struct {
+		reason string
+		world  world
+		opts   Options
+		want   want
+	}{
+		"Gone":      {"An object that is gone is forgotten.", world{}, Options{}, want{}},
+		"Unread":    {"One that cannot be read is an error.", world{esErr: errBoom}, Options{}, want{Err: errBoom}},
+		"Foreign":   {"An object of another module is left alone.", world{es: externalSecret(func(es *v1alpha1.ExternalSecret) { es.Spec.StoreRef.Kind = "AWSSecretsManager" })}, Options{}, want{}},
+		"Deleted":   {"An object that goes is left to the collector.", world{es: externalSecret(func(es *v1alpha1.ExternalSecret) { es.DeletionTimestamp = &metav1.Time{Time: time.Now()} })}, Options{}, want{}},
+		"Invalid":   {"A spec that cannot be served waits for a person.", world{es: externalSecret(func(es *v1alpha1.ExternalSecret) { es.Spec.Data = nil })}, Options{}, want{Ready: []string{"False", "InvalidSpec", "spec: nothing to read; add an entry to data or dataFrom"}}},
+		"Suspended": {"A suspended object says so.", world{es: externalSecret(func(es *v1alpha1.ExternalSecret) { es.Spec.Suspend = true })}, Options{}, want{Ready: []string{"Unknown", "Suspended", "spec.suspend is true: nothing is read or written"}}},
+		"SuspendedTrue": {
+			"A suspended object keeps what Ready was.",
+			world{es: externalSecret(func(es *v1alpha1.ExternalSecret) {
+				es.Spec.Suspend = true
+				es.Status.Conditions = []metav1.Condition{{Type: "Ready", Status: "True", Reason: "SecretSynced"}}
+			})}, Options{},
+			want{Ready: []string{"True", "Suspended", "spec.suspend is true: nothing is read or written"}},
+		},
+		"NoStore":       {"A store that does not exist is named.", world{es: externalSecret()}, Options{}, want{Ready: []string{"False", "StoreNotFound", `FakeStore "shop/prod" does not exist; create it or correct the reference`}, Again: true}},
+		"StoreUnread":   {"A store that cannot be read is an error.", world{es: externalSecret(), storeErr: forbidden}, Options{}, want{Err: forbidden}},
+		"StoreNotReady": {"A store that is not ready holds its objects, and they say why.", world{es: externalSecret(), store: closed}, Options{}, want{Ready: []string{"False", "StoreNotReady", `FakeStore "prod" is not ready: AuthFailed: wrong password`}, Again: true}},
+		"OtherClass":    {"A store of another class is served by another operator.", world{es: externalSecret(), store: &fakev1alpha1.FakeStore{}}, Options{ControllerClass: "blue"}, want{}},
+		"SecretUnread":  {"A Secret that cannot be read is an error, not an absent Secret.", world{es: externalSecret(), secretErr: forbidden}, Options{}, want{Err: forbidden}},
+		"ClusterKind": {
+			"An operator of chosen namespaces may not read cluster Kinds.",
+			world{es: externalSecret(func(es *v1alpha1.ExternalSecret) { es.Spec.StoreRef.Kind = "ClusterFakeStore" })}, Options{Namespaced: true},
+			want{Ready: []string{"False", "Forbidden", `ClusterFakeStore "prod": this operator serves chosen namespaces only and may not read cluster Kinds; use the namespaced Kind`}, Again: true},
+		},
+		"SecondModule": {
+			"What another module reads is waited for, and nothing is written.",
+			world{es: externalSecret(func(es *v1alpha1.ExternalSecret) {
+				es.Spec.Data = append(es.Spec.Data, v1alpha1.DataEntry{SecretKey: "l", RemoteRef: v1alpha1.RemoteRef{Key: "b"}, SourceRef: &v1alpha1.DataSourceRef{StoreRef: v1alpha1.StoreRef{Kind: "VaultKV", Name: "v"}}})
+			}), store: &fakev1alpha1.FakeStore{}}, Options{},
+			want{Again: true},
+		},
+		"Controlled": {
+			"A Secret that somebody else controls is in the way.",
+			world{es: externalSecret(), secret: &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{{Kind: "Database", Name: "pg", UID: "x", Controller: new(true)}}}}}, Options{},
+			want{Ready: []string{"False", "Conflict", `the Secret is controlled by Database "pg"; choose another spec.target.name or remove that owner`}, Again: true},
+		},
+		"Terminating": {
+			"A Secret that goes is waited for, and the object says so; no event of it need come, if it bears no mark.",
+			world{es: externalSecret(), secret: &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: &metav1.Time{Time: time.Now()}}}}, Options{},
+			want{Ready: []string{"False", "SecretMissing", `Secret "db": the Secret is being deleted; it comes back when its finalizers are gone`}, Again: true},
+		},
+		"StatusRefused": {"A status that cannot be written is an error.", world{es: externalSecret(), patchErr: forbidden}, Options{}, want{Ready: []string{"False", "StoreNotFound", `FakeStore "shop/prod" does not exist; create it or correct the reference`}, Err: forbidden}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			w := &tc.world
+			res, err := w.reconciler(t, tc.opts).Reconcile(t.Context(), reconcile.Request{NamespacedName: key})
+			got := want{Ready: w.ready(t), Again: res.RequeueAfter > 0, Err: err}
+			if diff := cmp.Diff(tc.want, got, cmpopts.EquateErrors()); diff != "" {
+				t.Errorf("\n%s\nReconcile(): -want, +got:\n%s", tc.reason, diff)
+			}
+			if w.writes != 0 {
+				t.Errorf("\n%s\nReconcile(): %d Secrets were created, want none", tc.reason, w.writes)
+			}
+		})
+	}
+}
+
+// TestReconcilePanics makes a panic whose value must not show.
+func TestReconcilePanics(t *testing.T) {
+	r := (&world{}).reconciler(t, Options{})
+	r.cache = &test.MockClient{MockGet: func(context.Context, client.ObjectKey, client.Object) error { panic("c4n4ry") }}
+	_, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: key})
+	if err == nil || strings.Contains(err.Error(), "c4n4ry") {
+		t.Errorf("Reconcile(): %v, want an error without the value of the panic", err)
+	}
+}
+
+// TestWriteRefused renders a Secret that the API server refuses to create.
+func TestWriteRefused(t *testing.T) {
+	ending := kerrors.NewForbidden(secrets, "db", errBoom)
+	ending.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
+	type want struct {
+		Ready []string
+		Again bool
+		Err   bool
+	}
+	cases := map[string]struct {
+		reason string
+		err    error
+		want   want
+	}{
+		"Created":    {"What was written is in step.", nil, want{Ready: []string{"True", "SecretSynced", "the Secret is in step"}, Again: true}},
+		"Forbidden":  {"A missing right is named.", kerrors.NewForbidden(secrets, "db", errBoom), want{Ready: []string{"False", "Forbidden", "the operator may not write Secrets in this namespace, or an admission policy refuses this one"}, Again: true}},
+		"Quota":      {"So is a quota.", kerrors.NewForbidden(secrets, "db", errors.New("exceeded quota: q")), want{Ready: []string{"False", "Forbidden", "a ResourceQuota of the namespace allows no further Secret; raise it"}, Again: true}},
+		"Ending":     {"In a namespace that goes the work stops silently.", ending, want{}},
+		"NoAnswer":   {"An API server that fails is asked again.", kerrors.NewInternalError(errBoom), want{Err: true}},
+		"Overloaded": {"An API server that fails is asked again.", kerrors.NewTooManyRequests("later", 1), want{Err: true}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			w := &world{es: externalSecret(), createErr: tc.err}
+			r := w.reconciler(t, Options{})
+			plan, err := render.NewPlan(w.es)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p := &pass{Reconciler: r, ctx: t.Context(), es: w.es, obj: &object{uid: "uid"}, plan: plan, seen: &w.es.Status, next: w.es.Status.DeepCopy()}
+			out := render.Output{Data: map[string][]byte{"k": []byte("v")}, Values: 1}
+			res, err := p.write(t.Context(), &answer{read: out, shape: func() (render.Output, error) { return out, nil }})
+			got := want{Ready: w.ready(t), Again: res.RequeueAfter > 0, Err: err != nil}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("\n%s\nwrite(): -want, +got:\n%s\nerror: %v", tc.reason, diff, err)
+			}
+			if w.writes != 1 {
+				t.Errorf("\n%s\nwrite(): %d creates, want one", tc.reason, w.writes)
+			}
+		})
+	}
+}

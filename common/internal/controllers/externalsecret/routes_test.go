@@ -1,0 +1,136 @@
+package externalsecret
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/provider"
+	fakev1alpha1 "github.com/direct-secrets/direct-secrets/common/provider/fake/apis/v1alpha1"
+)
+
+const fakeGroup = "fake.direct-secrets.io"
+
+// fakeKinds are the Kinds of the fake module, whose stores are never connected here.
+func fakeKinds() []provider.Kind {
+	return []provider.Kind{
+		provider.KindOf(provider.ConnectorFunc[*fakev1alpha1.FakeStore](func(context.Context, *fakev1alpha1.FakeStore, provider.Credentials) (provider.Client, error) {
+			return nil, errBoom
+		})),
+		provider.ClusterKindOf(provider.ConnectorFunc[*fakev1alpha1.ClusterFakeStore](func(context.Context, *fakev1alpha1.ClusterFakeStore, provider.Credentials) (provider.Client, error) {
+			return nil, errBoom
+		})),
+	}
+}
+
+func scheme(t *testing.T) *runtime.Scheme {
+	t.Helper()
+	s := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{v1alpha1.AddToScheme, fakev1alpha1.AddToScheme, corev1.AddToScheme} {
+		if err := add(s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return s
+}
+
+func fakeRoutes(t *testing.T, reader client.Reader) *routes {
+	t.Helper()
+	r, err := newRoutes(reader, scheme(t), fakeKinds(), fakeGroup, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func TestStoreKeys(t *testing.T) {
+	es := &v1alpha1.ExternalSecret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "db"},
+		Spec: v1alpha1.ExternalSecretSpec{
+			StoreRef: &v1alpha1.StoreRef{Kind: "FakeStore", Name: "a"},
+			Data: []v1alpha1.DataEntry{
+				{SourceRef: &v1alpha1.DataSourceRef{StoreRef: v1alpha1.StoreRef{Kind: "FakeStore", Name: "b"}}},
+				{SourceRef: &v1alpha1.DataSourceRef{StoreRef: v1alpha1.StoreRef{Kind: "FakeStore", Name: "a"}}},
+				{},
+			},
+			DataFrom: []v1alpha1.DataFromEntry{
+				{SourceRef: &v1alpha1.SourceRef{StoreRef: &v1alpha1.StoreRef{Kind: "ClusterFakeStore", Name: "c"}}},
+				{SourceRef: &v1alpha1.SourceRef{GeneratorRef: &v1alpha1.StoreRef{Kind: "Password", Name: "d"}}},
+				{SourceRef: &v1alpha1.SourceRef{StoreRef: &v1alpha1.StoreRef{Kind: "AWSSecretsManager", Name: "e"}}},
+			},
+		},
+	}
+	got := fakeRoutes(t, nil).storeKeys(es)
+	slices.Sort(got)
+	want := []string{"ClusterFakeStore//c", "FakeStore/shop/a", "FakeStore/shop/b"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("storeKeys(): -want, +got:\n%s", diff)
+	}
+}
+
+func TestTransform(t *testing.T) {
+	object := func(kind string) *v1alpha1.ExternalSecret {
+		return &v1alpha1.ExternalSecret{
+			ObjectMeta: metav1.ObjectMeta{
+				Namespace: "shop", Name: "db", UID: "u", ResourceVersion: "5", Generation: 3,
+				Labels: map[string]string{"l": "1"}, Annotations: map[string]string{"a": "1"},
+				ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "kubectl"}},
+			},
+			Spec:   v1alpha1.ExternalSecretSpec{Data: []v1alpha1.DataEntry{{SecretKey: "k", SourceRef: &v1alpha1.DataSourceRef{StoreRef: v1alpha1.StoreRef{Kind: kind, Name: "s"}}}}},
+			Status: v1alpha1.ExternalSecretStatus{ObservedGeneration: 3},
+		}
+	}
+	ours := object("FakeStore")
+	ours.ManagedFields = nil
+	small := &v1alpha1.ExternalSecret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "db", UID: "u", ResourceVersion: "5", Generation: 3},
+		Spec:       v1alpha1.ExternalSecretSpec{StoreRef: &v1alpha1.StoreRef{Kind: "AWSSecretsManager", Name: "s"}},
+	}
+	dying, dyingSmall := object("AWSSecretsManager"), small.DeepCopy()
+	dying.DeletionTimestamp = &metav1.Time{Time: time.Unix(7, 0)}
+	dyingSmall.DeletionTimestamp = dying.DeletionTimestamp
+	nobody := small.DeepCopy()
+	nobody.Spec = v1alpha1.ExternalSecretSpec{}
+	none := object("")
+	none.Spec.Data[0].SourceRef = nil
+	cases := map[string]struct {
+		reason string
+		in     any
+		want   any
+	}{
+		"Ours":    {"An object of ours loses only its managed fields.", object("FakeStore"), ours},
+		"Foreign": {"Of another module's object stays what routing needs.", object("AWSSecretsManager"), small},
+		"Dying":   {"That it is being deleted stays as well: its module may not run, and nobody else would tell.", dying, dyingSmall},
+		"Nobody":  {"Also of one that names no store.", none, nobody},
+		"Other":   {"Anything else passes.", "not an object", "not an object"},
+	}
+	transform, err := Transform(scheme(t), fakeKinds(), fakeGroup, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			for range 2 { // An informer may transform twice.
+				got, err := transform(tc.in)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if diff := cmp.Diff(tc.want, got); diff != "" {
+					t.Errorf("\n%s\ntransform: -want, +got:\n%s", tc.reason, diff)
+				}
+				tc.in = got
+			}
+		})
+	}
+	if _, err := Transform(runtime.NewScheme(), fakeKinds(), fakeGroup, ""); err == nil {
+		t.Error("Transform(): no error for Kinds that the scheme does not know")
+	}
+}

@@ -1,0 +1,164 @@
+package generated
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/internal/handoff"
+	"github.com/direct-secrets/direct-secrets/common/internal/policy"
+	"github.com/direct-secrets/direct-secrets/common/internal/push"
+	"github.com/direct-secrets/direct-secrets/common/internal/render"
+	"github.com/direct-secrets/direct-secrets/common/internal/resolve"
+)
+
+// The kinds of objects that use generators, and that of a part.
+const externalSecretKind, pushSecretKind, secretKind = "ExternalSecret", "PushSecret", "Secret"
+
+// user is an object that may use generators, as far as its part is concerned.
+type user struct {
+	client.Object
+	kind string
+	facts
+}
+
+// facts are what of an object decides about its part.
+type facts struct {
+	generation int64
+	request    string
+	// generators of this module that it uses, each once.
+	generators []v1alpha1.StoreRef
+	// suspended, fixed and rotates are as those of handoff.Input.
+	suspended, fixed, rotates bool
+	// settled is true if the object is in step at its present generation.
+	settled bool
+	// delivered holds, by generator, the version of the values that the consumers hold.
+	delivered map[handoff.Generator]string
+	// named are all versions that the status still names: somebody may hold them.
+	named map[string]bool
+	// target is the name of the Secret that the object has made; empty if there is none.
+	target string
+	// parts are those that the status records.
+	parts []v1alpha1.PartStatus
+}
+
+func (u user) request() request { return request{u.kind, client.ObjectKeyFromObject(u.Object)} }
+
+// userOf returns what is to be known of an object.
+func (r *Reconciler) userOf(o client.Object) user {
+	u := user{Object: o, facts: facts{generation: o.GetGeneration(), request: o.GetAnnotations()[v1alpha1.RefreshRequestAnnotation]}}
+	switch o := o.(type) {
+	case *v1alpha1.ExternalSecret:
+		u.kind = externalSecretKind
+		u.ofExternalSecret(o, r.routes)
+	case *v1alpha1.PushSecret:
+		u.kind = pushSecretKind
+		u.ofPushSecret(o, r.routes)
+	}
+	return u
+}
+
+func (u *user) ofExternalSecret(es *v1alpha1.ExternalSecret, routes *resolve.Routes) {
+	for _, e := range es.Spec.DataFrom {
+		if e.SourceRef != nil {
+			u.add(routes, e.SourceRef.GeneratorRef)
+		}
+	}
+	u.parts = es.Status.Parts
+	u.settled = settled(es.Status.Conditions, es.Generation)
+	if es.Spec.Target.CreationPolicy == v1alpha1.CreateNone {
+		u.settled = false // Nothing is written, so a Secret that was written before keeps what it holds.
+	}
+	u.named = map[string]bool{}
+	for _, s := range es.Status.Sources {
+		u.named[s.Version] = true
+	}
+	if es.Status.Binding != nil {
+		u.target = es.Status.Binding.Name
+	}
+	if len(u.generators) == 0 {
+		return
+	}
+	plan, err := render.NewPlan(es)
+	u.suspended = es.Spec.Suspend || err != nil // For an invalid spec nothing is made either.
+	u.fixed = es.Spec.Target.Immutable
+	u.rotates = policy.Periodic(es.Spec.RefreshPolicy, plan.Interval)
+	u.delivered = map[handoff.Generator]string{}
+	for _, ref := range u.generators {
+		// A module built before sources had a kind lists generators first.
+		i := slices.IndexFunc(es.Status.Sources, func(s v1alpha1.SourceStatus) bool {
+			return s.Key == render.GeneratorKey(ref) && s.Kind != v1alpha1.SourceRemoteSecret
+		})
+		if i >= 0 {
+			u.delivered[generatorOf(ref)] = es.Status.Sources[i].Version
+		}
+	}
+}
+
+// settled reports whether an object is in step at its present generation. One that is suspended is not looked at.
+func settled(conditions []metav1.Condition, generation int64) bool {
+	c := meta.FindStatusCondition(conditions, v1alpha1.ConditionReady)
+	return c != nil && c.Status == metav1.ConditionTrue && c.Reason != v1alpha1.ReasonSuspended && c.ObservedGeneration == generation
+}
+
+func (u *user) ofPushSecret(ps *v1alpha1.PushSecret, routes *resolve.Routes) {
+	ref := ps.Spec.Selector.GeneratorRef
+	u.add(routes, ref)
+	u.settled, u.parts, u.named = settled(ps.Status.Conditions, ps.Generation), ps.Status.Parts, map[string]bool{}
+	for _, s := range ps.Status.Stores {
+		u.named[s.ObservedPart] = true
+	}
+	if len(u.generators) == 0 {
+		return
+	}
+	_, err := push.NewPlan(&ps.Spec)
+	u.suspended, u.rotates = ps.Spec.Suspend || err != nil, true
+	u.fixed = ps.Spec.UpdatePolicy == v1alpha1.UpdateIfNotExists // What is there is never replaced.
+	u.delivered = map[handoff.Generator]string{}
+	for i, s := range ps.Status.Stores {
+		if i > 0 && u.delivered[generatorOf(*ref)] != s.ObservedPart {
+			s.ObservedPart = "" // Not all stores hold the same.
+		}
+		u.delivered[generatorOf(*ref)] = s.ObservedPart
+	}
+}
+
+func (u *user) add(routes *resolve.Routes, ref *v1alpha1.StoreRef) {
+	if _, ok := routes.Serves(ref); ok && !slices.ContainsFunc(u.generators, func(g v1alpha1.StoreRef) bool { return generatorOf(g) == generatorOf(*ref) }) {
+		u.generators = append(u.generators, *ref)
+	}
+}
+
+// uses reports whether the object uses a generator; any of the Kind if name is empty.
+func (u user) uses(routes *resolve.Routes, k resolve.Route, name string) bool {
+	return slices.ContainsFunc(u.generators, func(ref v1alpha1.StoreRef) bool {
+		route, ok := routes.Serves(&ref)
+		return ok && route.GVK == k.GVK && (name == "" || ref.Name == name)
+	})
+}
+
+// holds reports whether all consumers are known to hold the values of all entries.
+func (u user) holds(rec handoff.Record) bool {
+	if !u.settled || u.GetUID() != rec.UID {
+		return false
+	}
+	for _, e := range rec.Entries {
+		used := slices.ContainsFunc(u.generators, func(ref v1alpha1.StoreRef) bool { return generatorOf(ref) == e.Generator })
+		if used && u.delivered[e.Generator] != e.Version {
+			return false
+		}
+	}
+	return true
+}
+
+// concerns reports whether the object uses generators of this module, or did.
+func (r *Reconciler) concerns(u user) bool {
+	return len(u.generators) > 0 || slices.ContainsFunc(u.parts, r.contributor().Wrote)
+}
+
+func generatorOf(ref v1alpha1.StoreRef) handoff.Generator {
+	return handoff.Generator{Kind: ref.Kind, Name: ref.Name}
+}

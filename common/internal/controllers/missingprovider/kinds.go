@@ -1,0 +1,100 @@
+package missingprovider
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+)
+
+// A kind is a Kind of objects that refer to stores.
+type kind struct {
+	name  string
+	kind  string
+	empty func() client.Object
+	list  func() client.ObjectList
+	// leading returns the reference whose module writes Ready. It works on what the cache has.
+	leading func(client.Object) *v1alpha1.StoreRef
+	// look says how an object stands that was read live.
+	look func(client.Object) standing
+}
+
+// standing is how an object stands.
+type standing struct {
+	suspended  bool
+	conditions []metav1.Condition
+	// inStep is true if there is nothing to do before due, or nothing at all if that is zero.
+	inStep bool
+	due    time.Time
+	// stalls is true if the Kind has the condition Stalled. The loop of PushSecrets does not know it, and so
+	// would not take it away.
+	stalls bool
+}
+
+func externalSecrets() kind {
+	return kind{
+		name:  "externalsecret",
+		kind:  "ExternalSecret",
+		empty: func() client.Object { return &v1alpha1.ExternalSecret{} },
+		list:  func() client.ObjectList { return &v1alpha1.ExternalSecretList{} },
+		leading: func(o client.Object) *v1alpha1.StoreRef {
+			return o.(*v1alpha1.ExternalSecret).LeadingStore()
+		},
+		look: func(o client.Object) standing {
+			es := o.(*v1alpha1.ExternalSecret)
+			s := standing{
+				suspended: es.Spec.Suspend, conditions: es.Status.Conditions, stalls: true,
+				inStep: es.Status.ObservedGeneration == es.Generation && isReady(es.Status.Conditions, es.Generation) &&
+					es.Status.ObservedRefreshRequest == es.Annotations[v1alpha1.RefreshRequestAnnotation],
+			}
+			if next := es.Status.NextRefreshTime; next != nil {
+				s.due = next.Time
+			}
+			return s
+		},
+	}
+}
+
+func pushSecrets() kind {
+	leading := func(o client.Object) *v1alpha1.StoreRef {
+		refs := o.(*v1alpha1.PushSecret).Spec.StoreRefs
+		if len(refs) == 0 {
+			return nil
+		}
+		return &v1alpha1.StoreRef{APIVersion: refs[0].APIVersion, Kind: refs[0].Kind, Name: refs[0].Name}
+	}
+	return kind{
+		name:    "pushsecret",
+		kind:    "PushSecret",
+		empty:   func() client.Object { return &v1alpha1.PushSecret{} },
+		list:    func() client.ObjectList { return &v1alpha1.PushSecretList{} },
+		leading: leading,
+		look: func(o client.Object) standing {
+			ps := o.(*v1alpha1.PushSecret)
+			s := standing{
+				suspended: ps.Spec.Suspend, conditions: ps.Status.Conditions,
+				inStep: ps.Status.ObservedGeneration == ps.Generation && isReady(ps.Status.Conditions, ps.Generation),
+			}
+			for _, of := range ps.Status.Stores {
+				gv, err := schema.ParseGroupVersion(of.APIVersion)
+				if err != nil || !leading(ps).Matches(gv.WithKind(of.Kind).GroupKind()) {
+					continue // Other modules see to theirs.
+				}
+				s.inStep = s.inStep && of.ObservedRefreshRequest == ps.Annotations[v1alpha1.RefreshRequestAnnotation]
+				if next := of.NextRefreshTime; next != nil && (s.due.IsZero() || next.Time.Before(s.due)) {
+					s.due = next.Time
+				}
+			}
+			return s
+		},
+	}
+}
+
+func isReady(conditions []metav1.Condition, generation int64) bool {
+	c := meta.FindStatusCondition(conditions, v1alpha1.ConditionReady)
+	return c != nil && c.Status == metav1.ConditionTrue && c.ObservedGeneration == generation
+}

@@ -1,0 +1,145 @@
+package missingprovider
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"time"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	kerrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/util/flowcontrol"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/internal/metrics"
+	"github.com/direct-secrets/direct-secrets/common/internal/presence"
+)
+
+type reconciler struct {
+	// client is live, cache is not.
+	client  client.Client
+	cache   cache.Cache
+	events  events.EventRecorder
+	kind    kind
+	board   *presence.Board
+	duties  *presence.Duties
+	waiting waiting
+	pace    flowcontrol.RateLimiter
+}
+
+// judge says whether nobody serves an object, or when to ask again; 0 if somebody does, or nobody need.
+func (r *reconciler) judge(o client.Object) (ref v1alpha1.StoreRef, wait time.Duration, missing bool) {
+	key := client.ObjectKeyFromObject(o)
+	leading := r.kind.leading(o)
+	if leading == nil || o.GetDeletionTimestamp() != nil {
+		r.waiting.forget(key)
+		return ref, 0, false
+	}
+	missing, wait = r.board.Missing(leading, key.Namespace, r.waiting.since(o, *leading))
+	if !missing && wait == 0 {
+		r.waiting.forget(key)
+	}
+	return *leading, wait, missing
+}
+
+// +kubebuilder:rbac:groups=direct-secrets.io,resources=externalsecrets;pushsecrets,verbs=get
+
+// Reconcile looks at one object.
+func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	o := r.kind.empty()
+	if err := r.cache.Get(ctx, req.NamespacedName, o); err != nil {
+		r.waiting.forget(req.NamespacedName)
+		return reconcile.Result{}, errors.Wrap(client.IgnoreNotFound(err), "cannot read the object")
+	}
+	ref, wait, missing := r.judge(o)
+	if !missing || !r.duties.Held() {
+		return reconcile.Result{RequeueAfter: wait}, nil // Who comes to hold the duties looks at all objects.
+	}
+	if rest, said := r.waiting.said(o); said {
+		return reconcile.Result{RequeueAfter: rest}, nil
+	}
+	if err := r.pace.Wait(ctx); err != nil {
+		return reconcile.Result{}, nil //nolint:nilerr // The process ends.
+	}
+	live := r.kind.empty()
+	if err := r.client.Get(ctx, req.NamespacedName, live); err != nil {
+		return reconcile.Result{}, errors.Wrap(client.IgnoreNotFound(err), "cannot read the object")
+	}
+	if now := r.kind.leading(live); live.GetUID() != o.GetUID() || live.GetDeletionTimestamp() != nil || now == nil || *now != ref {
+		return reconcile.Result{}, nil // The event of that change brings it back.
+	}
+	return r.say(ctx, live, r.board.Hint(&ref))
+}
+
+// +kubebuilder:rbac:groups=direct-secrets.io,resources=externalsecrets/status;pushsecrets/status,verbs=patch
+
+// say writes the condition of an object that nobody serves, unless the object is in step and nothing is due:
+// then nobody misses the module yet.
+func (r *reconciler) say(ctx context.Context, live client.Object, message string) (reconcile.Result, error) {
+	key, s := client.ObjectKeyFromObject(live), r.kind.look(live)
+	rest := time.Duration(0)
+	if s.inStep && !s.due.IsZero() {
+		rest = time.Until(s.due)
+	}
+	next := conclude(s, live.GetGeneration(), message)
+	switch {
+	case s.inStep && rest > 0:
+		r.waiting.idle(key, live.GetResourceVersion(), s.due)
+		return reconcile.Result{RequeueAfter: rest}, nil
+	case s.suspended, s.inStep && s.due.IsZero():
+		r.waiting.idle(key, live.GetResourceVersion(), time.Time{})
+		return reconcile.Result{}, nil
+	}
+	r.waiting.count(key, metrics.Of(next, live.GetCreationTimestamp().Time))
+	if equality.Semantic.DeepEqual(s.conditions, next) {
+		r.waiting.say(key, live.GetResourceVersion(), time.Time{})
+		return reconcile.Result{}, nil
+	}
+	// Only what was looked at is changed: the module may have come meanwhile, and have written its own.
+	body, err := json.Marshal(map[string]any{
+		"metadata": map[string]any{"uid": live.GetUID(), "resourceVersion": live.GetResourceVersion()},
+		"status":   map[string]any{"conditions": next},
+	})
+	if err != nil {
+		return reconcile.Result{}, errors.Wrap(err, "cannot encode the status")
+	}
+	out := r.kind.empty()
+	out.SetNamespace(key.Namespace)
+	out.SetName(key.Name)
+	err = r.client.Status().Patch(ctx, out, client.RawPatch(types.MergePatchType, body))
+	if kerrors.IsConflict(err) {
+		return reconcile.Result{RequeueAfter: time.Second}, nil
+	}
+	if err != nil {
+		return reconcile.Result{}, errors.Wrap(client.IgnoreNotFound(err), "cannot write the status")
+	}
+	r.waiting.say(key, out.GetResourceVersion(), time.Time{})
+	r.events.Eventf(live, nil, corev1.EventTypeWarning, v1alpha1.ReasonProviderNotRunning, "Sync", "%s", message)
+	return reconcile.Result{}, nil
+}
+
+// conclude returns the conditions of an object that nobody serves. They say that they are of this generation,
+// but the status as a whole does not: nobody has looked at the spec.
+func conclude(s standing, generation int64, message string) []metav1.Condition {
+	next := slices.Clone(s.conditions)
+	set := func(t string, status metav1.ConditionStatus) {
+		meta.SetStatusCondition(&next, metav1.Condition{
+			Type: t, Status: status, Reason: v1alpha1.ReasonProviderNotRunning, Message: message, ObservedGeneration: generation,
+		})
+	}
+	set(v1alpha1.ConditionReady, metav1.ConditionFalse)
+	if s.stalls {
+		set(v1alpha1.ConditionStalled, metav1.ConditionTrue)
+		meta.RemoveStatusCondition(&next, v1alpha1.ConditionReconciling)
+	}
+	return next
+}

@@ -1,0 +1,131 @@
+package missingprovider
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/test"
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/internal/metrics"
+)
+
+// book is a ledger that shows which reasons it holds.
+type book map[types.NamespacedName]string
+
+func (b book) Set(key types.NamespacedName, s metrics.Standing) { b[key] = s.Reason }
+func (b book) Forget(key types.NamespacedName)                  { delete(b, key) }
+
+// object is one of the module that does not run, as the API server has it at a version.
+func object(version string, change ...func(*v1alpha1.ExternalSecret)) *v1alpha1.ExternalSecret {
+	es := &v1alpha1.ExternalSecret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "db", UID: "u", Generation: 1, ResourceVersion: version},
+		Spec:       v1alpha1.ExternalSecretSpec{StoreRef: &v1alpha1.StoreRef{Kind: "VaultKV", Name: "s"}},
+	}
+	for _, f := range change {
+		f(es)
+	}
+	return es
+}
+
+func suspended(es *v1alpha1.ExternalSecret) { es.Spec.Suspend, es.Generation = true, 2 }
+
+// inStep has an object in step, with a refresh that is due after a time; 0 for none.
+func inStep(due time.Duration) func(*v1alpha1.ExternalSecret) {
+	return func(es *v1alpha1.ExternalSecret) {
+		es.Status.ObservedGeneration = es.Generation
+		es.Status.Conditions = []metav1.Condition{{Type: "Ready", Status: "True", Reason: "SecretSynced", ObservedGeneration: es.Generation}}
+		if due > 0 {
+			es.Status.NextRefreshTime = &metav1.Time{Time: time.Now().Add(due)}
+		}
+	}
+}
+
+// TestSay looks at one object after another that is what has become of the first. Who is counted is waited for.
+func TestSay(t *testing.T) {
+	const missing, written = v1alpha1.ReasonProviderNotRunning, "written"
+	type want struct {
+		// Counted is the reason under which the object is counted after each look; empty if it is not.
+		Counted []string
+		// Patches of its status.
+		Patches int
+		// Said is true if nothing is left to say of it as it is.
+		Said bool
+	}
+	cases := map[string]struct {
+		reason string
+		looks  []*v1alpha1.ExternalSecret
+		want   want
+	}{
+		"Missing": {
+			"What nobody serves is told so, and counts.",
+			[]*v1alpha1.ExternalSecret{object("1")},
+			want{[]string{missing}, 1, true},
+		},
+		"Suspended": {
+			"What is suspended is left alone, and nobody waits for it.",
+			[]*v1alpha1.ExternalSecret{object("1", suspended)},
+			want{[]string{""}, 0, true},
+		},
+		"SuspendedLater": {
+			"Nor does anybody once it is, whatever was said before: otherwise an alert fires for as long as it is suspended.",
+			[]*v1alpha1.ExternalSecret{object("1"), object("2", suspended)},
+			want{[]string{missing, ""}, 1, true},
+		},
+		"Resumed": {
+			"It counts again when it is not.",
+			[]*v1alpha1.ExternalSecret{object("1", suspended), object("2")},
+			want{[]string{"", missing}, 1, true},
+		},
+		"NotDue": {
+			"What is in step is not missed before its refresh is due.",
+			[]*v1alpha1.ExternalSecret{object("1", inStep(time.Hour))},
+			want{[]string{""}, 0, true},
+		},
+		"InStepLater": {
+			"Also where it was served meanwhile, by a module that has come and gone.",
+			[]*v1alpha1.ExternalSecret{object("1"), object("2", inStep(time.Hour))},
+			want{[]string{missing, ""}, 1, true},
+		},
+		"NeverDue": {
+			"What is never read again is not missed at all.",
+			[]*v1alpha1.ExternalSecret{object("1"), object("2", inStep(0))},
+			want{[]string{missing, ""}, 1, true},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			var got want
+			b := book{}
+			r := &reconciler{
+				kind: externalSecrets(), events: events.NewFakeRecorder(10), waiting: waiting{ledger: b},
+				client: &test.MockClient{MockStatusPatch: func(_ context.Context, o client.Object, _ client.Patch, _ ...client.SubResourcePatchOption) error {
+					got.Patches++
+					o.SetResourceVersion(written)
+					return nil
+				}},
+			}
+			for _, es := range tc.looks {
+				r.waiting.since(es, *es.Spec.StoreRef)
+				before := got.Patches
+				if _, err := r.say(t.Context(), es, "no running module serves VaultKV"); err != nil {
+					t.Fatal(err)
+				}
+				got.Counted = append(got.Counted, b[client.ObjectKeyFromObject(es)])
+				if got.Patches > before {
+					es.SetResourceVersion(written)
+				}
+				_, got.Said = r.waiting.said(es)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("\n%s\nsay(): -want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,98 @@
+package missingprovider
+
+import (
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/internal/metrics"
+)
+
+// waiting remembers the objects that nobody serves, and only those.
+type waiting struct {
+	// ledger has those of them that somebody waits for: they are neither in step nor suspended.
+	ledger ledger
+
+	mu sync.Mutex
+	m  map[types.NamespacedName]*wait
+}
+
+type ledger interface {
+	Set(key types.NamespacedName, s metrics.Standing)
+	Forget(key types.NamespacedName)
+}
+
+type wait struct {
+	uid types.UID
+	ref v1alpha1.StoreRef
+	// since is when this process has first seen it.
+	since time.Time
+	// said is the resourceVersion of the object at which nothing was left to say, until a time; zero for
+	// ever.
+	said  string
+	until time.Time
+}
+
+// since returns since when an object waits for what it refers to.
+func (w *waiting) since(o client.Object, ref v1alpha1.StoreRef) time.Time {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	key := client.ObjectKeyFromObject(o)
+	if old := w.m[key]; old != nil && old.uid == o.GetUID() && old.ref == ref {
+		return old.since
+	}
+	if w.m == nil {
+		w.m = map[types.NamespacedName]*wait{}
+	}
+	w.m[key] = &wait{uid: o.GetUID(), ref: ref, since: time.Now()}
+	return w.m[key].since
+}
+
+func (w *waiting) forget(key types.NamespacedName) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.m, key)
+	w.ledger.Forget(key)
+}
+
+// count has an object counted that still waits.
+func (w *waiting) count(key types.NamespacedName, s metrics.Standing) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.m[key] != nil {
+		w.ledger.Set(key, s)
+	}
+}
+
+// say notes that nothing is left to say of an object as it is at a version, until a time.
+func (w *waiting) say(key types.NamespacedName, version string, until time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if s := w.m[key]; s != nil {
+		s.said, s.until = version, until
+	}
+}
+
+// idle is say for an object that nobody waits for, whatever was so before.
+func (w *waiting) idle(key types.NamespacedName, version string, until time.Time) {
+	w.ledger.Forget(key)
+	w.say(key, version, until)
+}
+
+// said reports whether nothing is left to say of an object, and for how long; 0 for ever.
+func (w *waiting) said(o client.Object) (rest time.Duration, said bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	s := w.m[client.ObjectKeyFromObject(o)]
+	if s == nil || s.said == "" || s.said != o.GetResourceVersion() {
+		return 0, false
+	}
+	if s.until.IsZero() {
+		return 0, true
+	}
+	rest = time.Until(s.until)
+	return rest, rest > 0
+}

@@ -1,0 +1,237 @@
+package storehealth
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/internal/dispatch"
+	"github.com/direct-secrets/direct-secrets/common/internal/metrics"
+	"github.com/direct-secrets/direct-secrets/common/internal/scope"
+	"github.com/direct-secrets/direct-secrets/common/provider"
+)
+
+// defaultInterval is the time between two validations where the spec does not say.
+const defaultInterval = 5 * time.Minute
+
+// tolerated is how many checks in a row may fail for want of an answer before a store that was
+// valid counts as unreachable, so that one lost packet does not close the gate.
+const tolerated = 2
+
+// Reconciler validates the stores of one Kind.
+type Reconciler struct {
+	// client is live, cache is not.
+	client client.Client
+	cache  client.Reader
+	pool   *dispatch.Pool
+	kind   provider.Kind
+	// anyStore names the Kind, but no store of it.
+	anyStore v1alpha1.StoreRef
+	opts     Options
+	events   events.EventRecorder
+	ledger   ledger
+	backoff  workqueue.TypedRateLimiter[reconcile.Request]
+
+	mu    sync.Mutex
+	known map[types.NamespacedName]*validated
+}
+
+type ledger interface {
+	Set(key types.NamespacedName, s metrics.Standing)
+	Forget(key types.NamespacedName)
+}
+
+// validated is what the loop remembers of a store.
+type validated struct {
+	uid    types.UID
+	missed int
+	// warnings that were told last.
+	warnings provider.Warnings
+}
+
+// Reconcile validates one store.
+func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	s := r.kind.New()
+	if err := r.cache.Get(ctx, req.NamespacedName, s); err != nil {
+		r.forget(req.NamespacedName)
+		return reconcile.Result{}, errors.Wrap(client.IgnoreNotFound(err), "cannot read the store")
+	}
+	if provider.SourceSpec(s).Controller != r.opts.ControllerClass {
+		r.forget(req.NamespacedName)
+		return r.elsewhere(s), nil
+	}
+	known := r.remember(req.NamespacedName, s.GetUID())
+
+	interval, failure := checkSpec(provider.SourceSpec(s))
+	next := s.StoreStatus().DeepCopy()
+	if failure == nil {
+		next.Capabilities, failure = r.check(ctx, s)
+	}
+	var warnings provider.Warnings
+	if errors.As(failure, &warnings) {
+		failure = nil
+	}
+	r.warn(s, known, warnings)
+	conclude(next, s.GetGeneration(), known, failure)
+	standing := metrics.Of(next.Conditions, s.GetCreationTimestamp().Time)
+	r.ledger.Set(req.NamespacedName, standing)
+	metrics.Synced(r.kind.GoName(), standing.Reason)
+	if err := r.patch(ctx, s, next); err != nil {
+		return reconcile.Result{}, err
+	}
+	if failure != nil {
+		return reconcile.Result{RequeueAfter: min(r.backoff.When(req), interval)}, nil
+	}
+	r.backoff.Forget(req)
+	return reconcile.Result{RequeueAfter: interval}, nil
+}
+
+// lookAgain is how often a store of another class is looked at, which asks nobody.
+const lookAgain = time.Minute
+
+// elsewhere counts a store of another class that no running operator serves. Nothing is written to it, since an
+// operator that keeps its Leases elsewhere may serve it. Of several operators that could count it the first does.
+func (r *Reconciler) elsewhere(s provider.Object) reconcile.Result {
+	key := client.ObjectKeyFromObject(s)
+	missing, wait := r.opts.Board.MissingClass(&r.anyStore, provider.SourceSpec(s).Controller, key.Namespace, time.Time{})
+	self, all := r.opts.Board.Self(), r.opts.Board.Serving(&r.anyStore, key.Namespace)
+	if missing && len(all) > 0 && all[0].Class == self.Class && slices.Equal(all[0].Namespaces, self.Namespaces) {
+		r.ledger.Set(key, metrics.Standing{Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonProviderNotRunning})
+	} else {
+		r.ledger.Forget(key)
+	}
+	return reconcile.Result{RequeueAfter: max(wait, lookAgain)}
+}
+
+// checkSpec checks what all Kinds have in common, and returns the time to the next validation.
+func checkSpec(spec *v1alpha1.SourceSpec) (time.Duration, error) {
+	interval, err := spec.RefreshInterval.Or(defaultInterval)
+	if err != nil {
+		return defaultInterval, provider.NewError(provider.Invalid, "spec.refreshInterval: %s", err)
+	}
+	return max(interval, time.Second), nil
+}
+
+// check connects to the store and asks it whether it works. It returns what the store can do.
+func (r *Reconciler) check(ctx context.Context, s provider.Object) ([]string, error) {
+	ctx, cancel := context.WithTimeout(ctx, r.opts.CheckTimeout)
+	defer cancel()
+	if c, ok := s.(provider.ClusterObject); ok {
+		if _, err := scope.New(c.ClusterStoreSpec()); err != nil {
+			return s.StoreStatus().Capabilities, err
+		}
+		if c.ClusterStoreSpec().AuthenticationScope == v1alpha1.ScopeManifestNamespace {
+			return s.StoreStatus().Capabilities, nil // There is no one identity to try.
+		}
+	}
+	c, err := r.connect(ctx, s)
+	if err != nil {
+		return s.StoreStatus().Capabilities, err
+	}
+	return provider.Capabilities(c), provider.Check(ctx, r.kind.GoName(), c)
+}
+
+// connect returns the provider.Client of a store, or the provider.Generator of a generator.
+func (r *Reconciler) connect(ctx context.Context, s provider.Object) (any, error) {
+	if r.kind.Generator {
+		return r.pool.Generator(r.kind, s, "").Client(ctx)
+	}
+	return r.pool.Loader(r.kind, s, "").Client(ctx)
+}
+
+// warn tells of warnings that are new.
+func (r *Reconciler) warn(s provider.Object, known *validated, warnings provider.Warnings) {
+	for _, w := range warnings {
+		if !slices.Contains(known.warnings, w) {
+			r.events.Eventf(s, nil, corev1.EventTypeWarning, "StoreWarning", "Validate", "%s", w)
+		}
+	}
+	known.warnings = warnings
+}
+
+// conclude writes the outcome into the status. Without an answer from the provider nothing is known
+// to be wrong: a store that was valid stays so for a few tries, and one that was never validated is
+// Unknown, which does not hold its objects.
+func conclude(st *v1alpha1.StoreStatus, generation int64, known *validated, err error) {
+	status, reason, message := metav1.ConditionTrue, v1alpha1.ReasonStoreValid, "the store answers"
+	if err != nil {
+		safe := provider.Safe(err)
+		status, message = metav1.ConditionFalse, safe.Message
+		switch safe.Class {
+		case provider.Denied:
+			reason = v1alpha1.ReasonStoreAuthFailed
+		case provider.Invalid, provider.NotFound:
+			reason = v1alpha1.ReasonStoreInvalidSpec
+		case provider.Throttled, provider.Unavailable, provider.Conflict:
+			reason = v1alpha1.ReasonStoreUnreachable
+			known.missed++
+			if safe.Class == provider.Throttled || known.missed <= tolerated {
+				if c := meta.FindStatusCondition(st.Conditions, v1alpha1.ConditionReady); c != nil && st.ObservedGeneration == generation {
+					return // What was known, good or bad, stays known.
+				}
+				status = metav1.ConditionUnknown
+			}
+		}
+	}
+	if err == nil {
+		known.missed = 0
+	}
+	st.ObservedGeneration = generation
+	meta.SetStatusCondition(&st.Conditions, metav1.Condition{
+		Type: v1alpha1.ConditionReady, Status: status, Reason: reason, Message: message,
+		ObservedGeneration: generation,
+	})
+}
+
+// patch writes the status if it changed.
+func (r *Reconciler) patch(ctx context.Context, s provider.Object, next *v1alpha1.StoreStatus) error {
+	if equality.Semantic.DeepEqual(s.StoreStatus(), next) {
+		return nil
+	}
+	body, err := json.Marshal(map[string]any{
+		"metadata": map[string]any{"uid": s.GetUID()},
+		"status":   next,
+	})
+	if err != nil {
+		return errors.Wrap(err, "cannot encode the status")
+	}
+	err = r.client.Status().Patch(ctx, s, client.RawPatch(types.MergePatchType, body))
+	return errors.Wrap(client.IgnoreNotFound(err), "cannot write the status of the store")
+}
+
+func (r *Reconciler) remember(key types.NamespacedName, uid types.UID) *validated {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if v := r.known[key]; v != nil && v.uid == uid {
+		return v
+	} else if v != nil {
+		r.pool.Drop(v.uid)
+	}
+	v := &validated{uid: uid}
+	r.known[key] = v
+	return v
+}
+
+func (r *Reconciler) forget(key types.NamespacedName) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.ledger.Forget(key)
+	if v := r.known[key]; v != nil {
+		r.pool.Drop(v.uid)
+		delete(r.known, key)
+	}
+}

@@ -1,0 +1,171 @@
+// Package credentials reads what the auth of a store refers to, inside the fence of the store's
+// namespace. It is the only way for provider code into Kubernetes.
+package credentials
+
+import (
+	"context"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	kerrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/internal/watch"
+	"github.com/direct-secrets/direct-secrets/common/provider"
+)
+
+// Ambient says which stores without auth may use the operator's own cloud identity.
+type Ambient string
+
+// The values of --ambient-credentials.
+const (
+	AmbientCluster Ambient = "cluster"
+	AmbientAll     Ambient = "all"
+	AmbientNone    Ambient = "none"
+)
+
+// tokenSeconds is how long a ServiceAccount token lives. Providers exchange it at once; this is the
+// shortest life that the API server grants.
+const tokenSeconds = 600
+
+// A Fence says where a store may read.
+type Fence struct {
+	// Cluster is true for a store of a cluster Kind.
+	Cluster bool
+	// Namespace to read in: that of a namespaced store, or of the object that refers to a store with
+	// authenticationScope ManifestNamespace. Empty for one whose references name namespaces.
+	Namespace string
+	// Rules of the operator.
+	Rules
+}
+
+// Rules are what an operator lets all stores do.
+type Rules struct {
+	// Ambient is for stores without auth.
+	Ambient Ambient
+	// PlainHTTP allows addresses without TLS.
+	PlainHTTP bool
+}
+
+// A Reader implements provider.Credentials.
+type Reader struct {
+	client client.Client
+	fence  Fence
+	read   func(o watch.ObjectRef, resourceVersion string)
+}
+
+// NewReader returns a Reader that uses a live client. read is told of every object that the API
+// server has shown, with an empty resourceVersion if it does not exist.
+func NewReader(c client.Client, f Fence, read func(watch.ObjectRef, string)) *Reader {
+	return &Reader{client: c, fence: f, read: read}
+}
+
+// SecretValue implements provider.Credentials.
+func (r *Reader) SecretValue(ctx context.Context, sel v1alpha1.SecretKeySelector) ([]byte, error) {
+	s := &corev1.Secret{}
+	return r.value(ctx, sel, "Secret", watch.SecretRef, s, func() []byte { return s.Data[sel.Key] })
+}
+
+// ConfigMapValue implements provider.Credentials.
+func (r *Reader) ConfigMapValue(ctx context.Context, sel v1alpha1.ConfigMapKeySelector) ([]byte, error) {
+	m := &corev1.ConfigMap{}
+	return r.value(ctx, v1alpha1.SecretKeySelector(sel), "ConfigMap", watch.ConfigMapRef, m, func() []byte {
+		if text, ok := m.Data[sel.Key]; ok {
+			return []byte(text)
+		}
+		return m.BinaryData[sel.Key]
+	})
+}
+
+// +kubebuilder:rbac:groups="",resources=secrets;configmaps,verbs=get
+
+// value reads the object that sel names into o, and returns what found finds in it. what and refTo are
+// those of its kind.
+func (r *Reader) value(ctx context.Context, sel v1alpha1.SecretKeySelector, what string, refTo func(namespace, name string) watch.ObjectRef, o client.Object, found func() []byte) ([]byte, error) {
+	ns, err := r.namespace(sel.Namespace, what, sel.Name)
+	if err != nil {
+		return nil, err
+	}
+	ref := refTo(ns, sel.Name)
+	err = r.client.Get(ctx, ref.NamespacedName, o)
+	if client.IgnoreNotFound(err) == nil {
+		r.read(ref, o.GetResourceVersion())
+	}
+	switch {
+	case kerrors.IsNotFound(err):
+		return nil, provider.NewError(provider.Invalid, "auth: %s %s does not exist; create it or correct the reference", what, ref)
+	case kerrors.IsForbidden(err):
+		return nil, provider.NewError(provider.Denied, "auth: the operator may not read %s %s; grant it get, list and watch on %s there", what, ref, ref.Resource.Resource)
+	case err != nil:
+		return nil, provider.NewError(provider.Unavailable, "auth: cannot read %s %s: %s", what, ref, kerrors.ReasonForError(err))
+	}
+	v := found()
+	if len(v) == 0 {
+		return nil, provider.NewError(provider.Invalid, "auth: %s %s has no value under key %q; add it or correct the reference", what, ref, sel.Key)
+	}
+	return v, nil
+}
+
+// ServiceAccountToken implements provider.Credentials. Few modules need the right to it, and it is one to be given with
+// care: each that calls this has a marker for it beside the call.
+func (r *Reader) ServiceAccountToken(ctx context.Context, sel v1alpha1.ServiceAccountSelector, audiences ...string) (string, error) {
+	ns, err := r.namespace(sel.Namespace, "ServiceAccount", sel.Name)
+	if err != nil {
+		return "", err
+	}
+	if len(audiences) == 0 {
+		audiences = sel.Audiences
+	}
+	seconds := int64(tokenSeconds)
+	req := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{
+		Audiences:         audiences,
+		ExpirationSeconds: &seconds,
+	}}
+	sa := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: sel.Name}}
+	err = r.client.SubResource("token").Create(ctx, sa, req)
+	switch {
+	case kerrors.IsNotFound(err):
+		return "", provider.NewError(provider.Invalid, "auth: ServiceAccount %s/%s does not exist; create it or correct the reference", ns, sel.Name)
+	case kerrors.IsForbidden(err):
+		return "", provider.NewError(provider.Denied, "auth: the operator may not create tokens for ServiceAccount %s/%s; grant it serviceaccounts/token: in the chart, set serviceAccountTokens.enabled", ns, sel.Name)
+	case err != nil:
+		return "", provider.NewError(provider.Unavailable, "auth: cannot get a token for ServiceAccount %s/%s: %s", ns, sel.Name, kerrors.ReasonForError(err))
+	}
+	return req.Status.Token, nil
+}
+
+// Ambient implements provider.Credentials.
+func (r *Reader) Ambient() error {
+	if r.fence.Ambient == AmbientAll || (r.fence.Ambient == AmbientCluster && r.fence.Cluster) {
+		return nil
+	}
+	if r.fence.Ambient == AmbientCluster {
+		return provider.NewError(provider.Invalid, "auth is not set: a namespaced store may not use the operator's own identity; set auth, use the cluster Kind, or run the operator with --ambient-credentials=all")
+	}
+	return provider.NewError(provider.Invalid, "auth is not set, and the operator runs with --ambient-credentials=none; set auth")
+}
+
+// PlainHTTPAllowed implements provider.PlainHTTPAllower.
+func (r *Reader) PlainHTTPAllowed() bool { return r.fence.PlainHTTP }
+
+// namespace returns where to read, and an error for what is outside the fence or is no name at all.
+func (r *Reader) namespace(named, what, name string) (string, error) {
+	switch {
+	case len(validation.IsDNS1123Subdomain(name)) > 0:
+		return "", provider.NewError(provider.Invalid, "auth: %s name %q is not valid; correct the reference", what, name)
+	case r.fence.Cluster && r.fence.Namespace != "" && named != "":
+		return "", provider.NewError(provider.Invalid, "auth: %s %s must not name a namespace with authenticationScope ManifestNamespace; remove the namespace", what, name)
+	case r.fence.Namespace != "" && named == "":
+		return r.fence.Namespace, nil
+	case r.fence.Cluster && named == "":
+		return "", provider.NewError(provider.Invalid, "auth: %s %s needs a namespace on a cluster Kind; set namespace", what, name)
+	case r.fence.Cluster && len(validation.IsDNS1123Label(named)) > 0:
+		return "", provider.NewError(provider.Invalid, "auth: the namespace %q of %s %s is not valid; correct the reference", named, what, name)
+	case r.fence.Cluster:
+		return named, nil
+	}
+	return "", provider.NewError(provider.Invalid, "auth: %s %s must not name a namespace: a namespaced store reads only beside itself; remove the namespace", what, name)
+}

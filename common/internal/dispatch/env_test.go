@@ -1,0 +1,154 @@
+package dispatch
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
+
+	"github.com/direct-secrets/direct-secrets/common/provider"
+	"github.com/direct-secrets/direct-secrets/common/provider/fake"
+)
+
+var errBoom = errors.New("boom")
+
+// connectTo returns a Connect to a backend.
+func connectTo(b *fake.Backend) Connect[provider.Client] {
+	return func(ctx context.Context) (provider.Client, error) { return b.Connect(ctx, "") }
+}
+
+// filled returns a backend that holds the keys k0 to k<n-1>, each with its key as the value.
+func filled(n int, opts ...fake.Option) *fake.Backend {
+	b := fake.New(opts...)
+	for _, k := range keys(0, n) {
+		b.Put(k, []byte(k))
+	}
+	return b
+}
+
+// keys returns k<from> to k<to-1>.
+func keys(from, to int) (out []string) {
+	for i := from; i < to; i++ {
+		out = append(out, fmt.Sprintf("k%d", i))
+	}
+	return out
+}
+
+func readsOf(keys ...string) (reads []provider.Read) {
+	for _, k := range keys {
+		reads = append(reads, provider.Read{Ref: provider.Ref{Key: k}})
+	}
+	return reads
+}
+
+// asked is a request with how often it was told that it is done, and when.
+type asked struct {
+	ticket *Ticket
+	done   atomic.Int32
+	at     atomic.Pointer[time.Time]
+}
+
+func ask(l *Loader, u Urgency, keys ...string) *asked {
+	a := &asked{}
+	a.ticket = l.Request(readsOf(keys...), u, func() {
+		now := time.Now()
+		a.at.Store(&now)
+		a.done.Add(1)
+	})
+	return a
+}
+
+// outcome is what became of one key: its value, or the class of its error.
+func outcome(r provider.Answer) string {
+	if r.Err != nil {
+		return string(provider.ClassOf(r.Err))
+	}
+	return string(r.Value.Data)
+}
+
+// take returns the outcomes of a request by key; nil if it is not complete.
+func (a *asked) take() map[string]string {
+	results, ok := a.ticket.Take()
+	if !ok {
+		return nil
+	}
+	out := map[string]string{}
+	for read, a := range results {
+		out[read.Ref.Key] = outcome(a)
+	}
+	return out
+}
+
+// same returns a map from each key to one value.
+func same(value string, keys ...string) map[string]string {
+	out := map[string]string{}
+	for _, k := range keys {
+		out[k] = value
+	}
+	return out
+}
+
+// call is a call that reached the provider.
+type call struct {
+	At   time.Duration
+	Keys []string
+}
+
+// calls returns the reads that reached a backend, with the time since start, those of one instant
+// in the order of their keys.
+func calls(b *fake.Backend, start time.Time) (out []call) {
+	for _, r := range b.Calls(fake.CallGet, fake.CallGetBatch) {
+		c := call{At: r.Time.Sub(start)}
+		for _, ref := range r.Refs {
+			c.Keys = append(c.Keys, ref.Key)
+		}
+		out = append(out, c)
+	}
+	slices.SortStableFunc(out, func(a, b call) int {
+		if a.At != b.At {
+			return cmp.Compare(a.At, b.At)
+		}
+		return cmp.Compare(number(a.Keys[0]), number(b.Keys[0]))
+	})
+	return out
+}
+
+func number(key string) (n int) {
+	_, _ = fmt.Sscanf(key, "k%d", &n)
+	return n
+}
+
+// stuck is a client whose calls ignore their context and end only when it is let go.
+type stuck struct {
+	release chan struct{}
+	begun   atomic.Int32
+	closed  atomic.Int32
+}
+
+func (s *stuck) Get(_ context.Context, ref provider.Ref) (provider.Value, error) {
+	s.begun.Add(1)
+	<-s.release
+	return provider.Value{Key: ref.Key, Data: []byte(ref.Key)}, nil
+}
+
+func (s *stuck) Close() error {
+	s.closed.Add(1)
+	return nil
+}
+
+// connected returns a Loader that has its client already.
+func connected(t *testing.T, c Connect[provider.Client], o Options) *Loader {
+	t.Helper()
+	l := NewLoader("Test", c, o)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	if _, err := l.Client(ctx); err != nil {
+		t.Fatal(err)
+	}
+	return l
+}

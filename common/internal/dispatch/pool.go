@@ -1,0 +1,148 @@
+package dispatch
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/direct-secrets/direct-secrets/common/internal/credentials"
+
+	"github.com/direct-secrets/direct-secrets/common/internal/watch"
+	"github.com/direct-secrets/direct-secrets/common/provider"
+)
+
+// A Pool hands out the Loader of a store, and the Connection of a generator.
+type Pool struct {
+	client  client.Client
+	watches *watch.Watches
+	rules   credentials.Rules
+	opts    Options
+	changed func(k provider.Kind, s types.NamespacedName, beside string)
+
+	mu   sync.Mutex
+	open map[types.UID]map[string]*connection
+}
+
+// unused is how long the connection of one namespace to a store with authenticationScope
+// ManifestNamespace is kept without being asked for.
+const unused = 30 * time.Minute
+
+// connection is also the owner of the watches of its credentials.
+type connection struct {
+	generation int64
+	asked      time.Time
+	// shared is a *fetch.Loader, or a *fetch.Connection[provider.Generator] for a generator Kind.
+	shared retirer
+	// read holds the Secrets and ConfigMaps that it has looked up.
+	read map[watch.ObjectRef]bool
+}
+
+type retirer interface{ Retire() }
+
+// NewPool returns an empty pool. changed is called when a credential of a store has changed, after
+// its connection was dropped.
+func NewPool(c client.Client, w *watch.Watches, r credentials.Rules, o Options, changed func(k provider.Kind, s types.NamespacedName, beside string)) *Pool {
+	o.Busy = &Busy{}
+	return &Pool{client: c, watches: w, rules: r, opts: o, changed: changed, open: map[types.UID]map[string]*connection{}}
+}
+
+// Loader returns the Loader of a store at its present generation. beside is the namespace in which its
+// credentials are looked up, if that is the one of the object that refers to it; empty otherwise.
+func (p *Pool) Loader(k provider.Kind, s provider.Object, beside string) *Loader {
+	return sharedOf(p, k, s, beside, func(s provider.Object, creds provider.Credentials) *Loader {
+		return NewLoader(k.GoName(), func(ctx context.Context) (provider.Client, error) { return k.Connect(ctx, s, creds) }, p.opts)
+	})
+}
+
+// Generator returns the Connection of a generator, as Loader does the Loader of a store.
+func (p *Pool) Generator(k provider.Kind, s provider.Object, beside string) *Connection[provider.Generator] {
+	return sharedOf(p, k, s, beside, func(s provider.Object, creds provider.Credentials) *Connection[provider.Generator] {
+		return NewConnection(func(ctx context.Context) (provider.Generator, error) { return k.ConnectGenerator(ctx, s, creds) })
+	})
+}
+
+// sharedOf returns what the pool has for an object, made from a copy of the object if there is none yet.
+func sharedOf[R retirer](p *Pool, k provider.Kind, s provider.Object, beside string, newShared func(provider.Object, provider.Credentials) R) R {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := time.Now()
+	c := p.open[s.GetUID()][beside]
+	if c != nil && c.generation == s.GetGeneration() {
+		c.asked = now
+		return c.shared.(R) // The Kind of a UID does not change.
+	}
+	for ns, o := range p.open[s.GetUID()] {
+		if o.generation != s.GetGeneration() || now.Sub(o.asked) > unused {
+			p.closeLocked(s.GetUID(), ns)
+		}
+	}
+	s, ok := s.DeepCopyObject().(provider.Object)
+	if !ok {
+		panic("a deep copy of a store is not a store")
+	}
+	c = &connection{generation: s.GetGeneration(), asked: now, read: map[watch.ObjectRef]bool{}}
+	shared := newShared(s, p.credentials(k, s, beside, c))
+	c.shared = shared
+	if p.open[s.GetUID()] == nil {
+		p.open[s.GetUID()] = map[string]*connection{}
+	}
+	p.open[s.GetUID()][beside] = c
+	return shared
+}
+
+// WatchQueue tells the pool how many objects are due or being worked on, and by how many workers.
+func (p *Pool) WatchQueue(queued func() int, workers int) { p.opts.Busy.Watch(queued, workers) }
+
+// Drop retires the connection of a store that changed its credentials or is gone.
+func (p *Pool) Drop(uid types.UID) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for ns := range p.open[uid] {
+		p.closeLocked(uid, ns)
+	}
+}
+
+func (p *Pool) closeLocked(uid types.UID, beside string) {
+	c := p.open[uid][beside]
+	c.shared.Retire()
+	p.watches.Remove(c)
+	if delete(p.open[uid], beside); len(p.open[uid]) == 0 {
+		delete(p.open, uid)
+	}
+}
+
+func (p *Pool) credentials(k provider.Kind, s provider.Object, beside string, c *connection) provider.Credentials {
+	f := credentials.Fence{Cluster: k.Cluster, Namespace: s.GetNamespace(), Rules: p.rules}
+	if k.Cluster {
+		f.Namespace = beside
+	}
+	return credentials.NewReader(p.client, f, func(o watch.ObjectRef, resourceVersion string) {
+		p.watch(k, s, beside, c, o, resourceVersion)
+	})
+}
+
+// watch observes a credential for as long as the connection is in use. One that was dropped while it
+// was made has nobody who would end the watch. What counts is the first reading of an object: if a
+// second one, for another key, found it changed, the two do not belong together.
+func (p *Pool) watch(k provider.Kind, s provider.Object, beside string, c *connection, o watch.ObjectRef, resourceVersion string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.open[s.GetUID()][beside] != c || c.read[o] {
+		return
+	}
+	c.read[o] = true
+	p.watches.Add(o, c, resourceVersion, func() {
+		p.mu.Lock()
+		current := p.open[s.GetUID()][beside] == c
+		if current {
+			p.closeLocked(s.GetUID(), beside)
+		}
+		p.mu.Unlock()
+		if current {
+			p.changed(k, client.ObjectKeyFromObject(s), beside)
+		}
+	})
+}

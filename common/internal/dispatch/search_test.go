@@ -1,0 +1,658 @@
+package dispatch
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"github.com/direct-secrets/direct-secrets/common/provider"
+	"github.com/direct-secrets/direct-secrets/common/provider/fake"
+)
+
+// searching is the read of everything below a path.
+func searching(path string) provider.Read {
+	return provider.Read{Search: provider.NewSearch(path, "", nil)}
+}
+
+// look asks for searches, by their paths.
+func look(l *Loader, u Urgency, paths ...string) *asked {
+	var reads []provider.Read
+	for _, p := range paths {
+		reads = append(reads, searching(p))
+	}
+	return request(l, u, reads...)
+}
+
+func request(l *Loader, u Urgency, reads ...provider.Read) *asked {
+	a := &asked{}
+	a.ticket = l.Request(reads, u, func() {
+		now := time.Now()
+		a.at.Store(&now)
+		a.done.Add(1)
+	})
+	return a
+}
+
+// found returns what each search of a request yielded, by path: its keys, or the class of its error.
+func (a *asked) found(t *testing.T) map[string]string {
+	t.Helper()
+	results, ok := a.ticket.Take()
+	if !ok {
+		return nil
+	}
+	out := map[string]string{}
+	for read, a := range results {
+		if a.Err != nil {
+			if a.Found != nil {
+				t.Errorf("%q: %d secrets beside an error", read.Search.Path, len(a.Found))
+			}
+			out[read.Search.Path] = string(provider.ClassOf(a.Err))
+			continue
+		}
+		var keys []string
+		for _, v := range a.Found {
+			keys = append(keys, v.Key+"="+string(v.Data))
+		}
+		out[read.Search.Path] = strings.Join(keys, " ")
+	}
+	return out
+}
+
+// lookup is a search that reached the provider.
+type lookup struct {
+	At   time.Duration
+	Path string
+}
+
+// lookups returns the searches that reached a backend, those of one instant in the order of their paths.
+func lookups(b *fake.Backend, start time.Time) (out []lookup) {
+	for _, r := range b.Calls(fake.CallFind) {
+		out = append(out, lookup{r.Time.Sub(start), r.Query.Path})
+	}
+	slices.SortStableFunc(out, func(a, b lookup) int {
+		return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Path, b.Path))
+	})
+	return out
+}
+
+// shelved returns a backend with two secrets below each of the paths a to h.
+func shelved(opts ...fake.Option) *fake.Backend {
+	b := fake.New(opts...)
+	for _, p := range "abcdefgh" {
+		for _, n := range "12" {
+			b.Put(string([]rune{p, n}), []byte{byte(n)})
+		}
+	}
+	return b
+}
+
+func TestSearches(t *testing.T) {
+	// req is a request for searches at a time after the start.
+	type req struct {
+		at      time.Duration
+		urgency Urgency
+		paths   []string
+	}
+	type args struct {
+		requests []req
+		latency  time.Duration
+		opts     Options
+	}
+	paths := func(s string) []string { return strings.Split(s, "") }
+	const s = time.Second
+	cases := map[string]struct {
+		reason string
+		args   args
+		want   []lookup
+	}{
+		"Single": {
+			"A search waits for no others: it fills a call by itself.",
+			args{requests: []req{{paths: paths("a")}}},
+			[]lookup{{0, "a"}},
+		},
+		"Twice": {
+			"Who names a search twice waits for it once.",
+			args{requests: []req{{paths: paths("aa")}}},
+			[]lookup{{0, "a"}},
+		},
+		"Coalesced": {
+			"A request for a search that is under way joins it, however urgent.",
+			args{latency: s, requests: []req{{paths: paths("a")}, {at: 500 * ms, paths: paths("a")}, {at: 900 * ms, urgency: New, paths: paths("a")}}},
+			[]lookup{{0, "a"}},
+		},
+		"Shared": {
+			"An answer that is held is shared for a second.",
+			args{latency: 100 * ms, requests: []req{{paths: paths("a")}, {at: 600 * ms, paths: paths("a")}}},
+			[]lookup{{0, "a"}},
+		},
+		"Aged": {
+			"An older one is not.",
+			args{latency: 100 * ms, requests: []req{{paths: paths("a")}, {at: 1200 * ms, paths: paths("a")}}},
+			[]lookup{{0, "a"}, {1200 * ms, "a"}},
+		},
+		"FreshStartsAnew": {
+			"Who asks for the values as they are now is not served by a search that began before.",
+			args{latency: s, requests: []req{{paths: paths("a")}, {at: 500 * ms, urgency: Fresh, paths: paths("a")}}},
+			[]lookup{{0, "a"}, {500 * ms, "a"}},
+		},
+		"FreshNotShared": {
+			"Nor by an answer that is held.",
+			args{latency: 100 * ms, requests: []req{{paths: paths("a")}, {at: 200 * ms, urgency: Fresh, paths: paths("a")}}},
+			[]lookup{{0, "a"}, {200 * ms, "a"}},
+		},
+		"TwoFresh": {
+			"Two Fresh requests share the search that was not sent yet.",
+			args{latency: s, requests: []req{
+				{paths: paths("ab")}, {at: 100 * ms, urgency: Fresh, paths: paths("a")}, {at: 200 * ms, urgency: Fresh, paths: paths("a")},
+			}},
+			[]lookup{{0, "a"}, {0, "b"}, {s, "a"}},
+		},
+		"AtMostTwo": {
+			"No more than two searches are under way; each that ends makes room.",
+			args{latency: s, requests: []req{{paths: paths("abcde")}}},
+			[]lookup{{0, "a"}, {0, "b"}, {s, "c"}, {s, "d"}, {2 * s, "e"}},
+		},
+		"UrgentFirst": {
+			"New requests overtake periodic ones.",
+			args{latency: s, requests: []req{{paths: paths("abcdef")}, {at: 10 * ms, urgency: New, paths: paths("gh")}}},
+			[]lookup{{0, "a"}, {0, "b"}, {s, "g"}, {s, "h"}, {2 * s, "c"}, {2 * s, "d"}, {3 * s, "e"}, {3 * s, "f"}},
+		},
+		"Promoted": {
+			"A periodic search that somebody urgent joins is urgent, and is made once.",
+			args{latency: s, requests: []req{{paths: paths("abcdef")}, {at: 10 * ms, urgency: New, paths: paths("f")}}},
+			[]lookup{{0, "a"}, {0, "b"}, {s, "c"}, {s, "f"}, {2 * s, "d"}, {2 * s, "e"}},
+		},
+		"PromotedKeepsItsAge": {
+			"A promoted search goes before urgent ones that came later.",
+			args{latency: s, requests: []req{{paths: paths("abc")}, {at: 10 * ms, urgency: New, paths: paths("de")}, {at: 20 * ms, urgency: New, paths: paths("c")}}},
+			[]lookup{{0, "a"}, {0, "b"}, {s, "c"}, {s, "d"}, {2 * s, "e"}},
+		},
+		"MaxCalls": {
+			"The room of reads is not that of searches.",
+			args{latency: s, opts: Options{MaxCalls: 1}, requests: []req{{paths: paths("abc")}}},
+			[]lookup{{0, "a"}, {0, "b"}, {s, "c"}},
+		},
+		"MaxHeld": {
+			"Answers that nobody takes stop further searches.",
+			args{latency: s, opts: Options{MaxHeld: 1}, requests: []req{{paths: paths("a")}, {paths: paths("b")}, {paths: paths("c")}}},
+			[]lookup{{0, "a"}, {0, "b"}, {62 * s, "c"}},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := shelved()
+				if tc.args.latency > 0 {
+					b.Inject(fake.Fault{Call: fake.CallFind, Latency: tc.args.latency})
+				}
+				l := connected(t, connectTo(b), tc.args.opts)
+				start := time.Now()
+				var all []*asked
+				for _, r := range tc.args.requests {
+					time.Sleep(time.Until(start.Add(r.at)))
+					synctest.Wait()
+					all = append(all, look(l, r.urgency, r.paths...))
+				}
+				time.Sleep(time.Until(start.Add(time.Minute)))
+				synctest.Wait()
+				for i, a := range all {
+					want := map[string]string{}
+					for _, p := range tc.args.requests[i].paths {
+						want[p] = fmt.Sprintf("%s1=1 %s2=2", p, p)
+					}
+					got := a.found(t)
+					time.Sleep(2 * s) // What was held back goes now.
+					synctest.Wait()
+					if diff := gocmp.Diff(want, got); diff != "" {
+						t.Errorf("\n%s\nrequest %d: -want, +got:\n%s", tc.reason, i, diff)
+					}
+					if n := a.done.Load(); n != 1 {
+						t.Errorf("\n%s\nrequest %d: done was called %d times, want once", tc.reason, i, n)
+					}
+				}
+				if diff := gocmp.Diff(tc.want, lookups(b, start)); diff != "" {
+					t.Errorf("\n%s\nsearches: -want, +got:\n%s", tc.reason, diff)
+				}
+				idle(t, l)
+			})
+		})
+	}
+}
+
+// idle checks that a Loader holds nothing any more.
+func idle(t *testing.T, l *Loader) {
+	t.Helper()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if n := l.calls + l.searching + l.held + l.lent + len(l.entries) + len(l.answers) + len(l.searches); n != 0 {
+		t.Errorf("calls %d, searches %d, held %d, lent %d, entries %d, answers %d, waiting %d: all must be none in the end",
+			l.calls, l.searching, l.held, l.lent, len(l.entries), len(l.answers), len(l.searches))
+	}
+}
+
+// TestSearchFailures searches a, and then b.
+func TestSearchFailures(t *testing.T) {
+	type want struct {
+		First string
+		At    time.Duration
+		Later string
+	}
+	const s = time.Second
+	cases := map[string]struct {
+		reason  string
+		fault   fake.Fault
+		backend []fake.Option
+		want    want
+	}{
+		"Denied":   {"An error of the search is its answer.", fake.Fault{Call: fake.CallFind, Times: 1, Err: provider.NewError(provider.Denied, "no")}, nil, want{"Denied", 0, "b1=1 b2=2"}},
+		"Unknown":  {"An error that nobody knows is Unavailable.", fake.Fault{Call: fake.CallFind, Times: 1, Err: errBoom}, nil, want{"Unavailable", 0, "b1=1 b2=2"}},
+		"Midway":   {"Of a list that breaks off nothing counts.", fake.Fault{Call: fake.CallFind, Key: "a2", Times: 1, Err: provider.NewError(provider.Unavailable, "no")}, nil, want{"Unavailable", 0, "b1=1 b2=2"}},
+		"Lacking":  {"A list that lacks an entry is not complete.", fake.Fault{Call: fake.CallFind, Key: "a2", Times: 1, Drop: true}, nil, want{"Unavailable", 0, "b1=1 b2=2"}},
+		"NotFound": {"A provider that has no such path says so; what that means is not decided here.", fake.Fault{Call: fake.CallFind, Times: 1, Err: provider.NewError(provider.NotFound, "no")}, nil, want{"NotFound", 0, "b1=1 b2=2"}},
+		"Hang":     {"A search that hangs ends after two minutes, and later ones work.", fake.Fault{Call: fake.CallFind, Times: 1, Hang: true}, nil, want{"Unavailable", 120 * s, "b1=1 b2=2"}},
+		"HangsMidway": {
+			"Also if it has yielded something.",
+			fake.Fault{Call: fake.CallFind, Key: "a2", Times: 1, Hang: true}, nil, want{"Unavailable", 120 * s, "b1=1 b2=2"},
+		},
+		"Slow":         {"It may take longer than a read.", fake.Fault{Call: fake.CallFind, Times: 1, Latency: 119 * s}, nil, want{"a1=1 a2=2", 119 * s, "b1=1 b2=2"}},
+		"Panic":        {"A panic of the provider is an error of its search.", fake.Fault{Call: fake.CallFind, Times: 1, Panic: "boom"}, nil, want{"Unavailable", 0, "b1=1 b2=2"}},
+		"PanicMidway":  {"Also within the list.", fake.Fault{Call: fake.CallFind, Key: "a2", Times: 1, Panic: "boom"}, nil, want{"Unavailable", 0, "b1=1 b2=2"}},
+		"Unsupported":  {"A client that cannot search says so, never with an empty list.", fake.Fault{Call: fake.CallClose}, []fake.Option{fake.Without(provider.CapabilityFind)}, want{"Invalid", 0, "Invalid"}},
+		"ConnectFails": {"What waits for a connection fails with it, and the next search connects anew.", fake.Fault{Call: fake.CallConnect, Times: 1, Err: provider.NewError(provider.Denied, "no")}, nil, want{"Denied", 0, "b1=1 b2=2"}},
+		"ConnectHangs": {"A connection that hangs ends with the deadline of a call.", fake.Fault{Call: fake.CallConnect, Times: 1, Hang: true}, nil, want{"Unavailable", 30 * s, "b1=1 b2=2"}},
+		"Deleted":      {"What is deleted while it is listed is not there.", fake.Fault{Call: fake.CallFind, Key: "a1", Times: 1, Err: provider.NewError(provider.NotFound, "deleted meanwhile")}, nil, want{"a2=2", 0, "b1=1 b2=2"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := shelved(tc.backend...)
+				b.Inject(tc.fault)
+				l := NewLoader("Test", connectTo(b), Options{})
+				start := time.Now()
+				first := look(l, New, "a")
+				time.Sleep(3 * time.Minute)
+				synctest.Wait()
+				later := look(l, New, "b")
+				time.Sleep(s)
+				synctest.Wait()
+				if first.done.Load() != 1 || later.done.Load() != 1 {
+					t.Fatalf("\n%s\ndone was called %d and %d times, want once each", tc.reason, first.done.Load(), later.done.Load())
+				}
+				if failed := !strings.Contains(tc.want.First, "="); first.ticket.Failed() != failed {
+					t.Errorf("\n%s\nFailed(): %t, want %t", tc.reason, first.ticket.Failed(), failed)
+				}
+				got := want{first.found(t)["a"], first.at.Load().Sub(start), later.found(t)["b"]}
+				if diff := gocmp.Diff(tc.want, got); diff != "" {
+					t.Errorf("\n%s\n-want, +got:\n%s", tc.reason, diff)
+				}
+				idle(t, l)
+			})
+		})
+	}
+}
+
+// TestSearchBadRegexp never reaches the provider.
+func TestSearchBadRegexp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := shelved()
+		l := connected(t, connectTo(b), Options{})
+		read := provider.Read{Search: provider.NewSearch("a", "(", nil)}
+		a := request(l, New, read)
+		synctest.Wait()
+		results, ok := a.ticket.Take()
+		if !ok || results[read].Err == nil || provider.ClassOf(results[read].Err) != provider.Invalid || b.Count(fake.CallFind) != 0 {
+			t.Errorf("Take(): %v, %t after %d searches; want an error of class Invalid and no search", results, ok, b.Count(fake.CallFind))
+		}
+	})
+}
+
+// TestSearchAsks passes on all that a search asks for.
+func TestSearchAsks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := fake.New()
+		b.Put("shop/db", []byte("1"), fake.Tags(map[string]string{"team": "shop", "env": "prod"}))
+		b.Put("shop/db2", []byte("2"), fake.Tags(map[string]string{"team": "shop"}))
+		b.Put("shop/web", []byte("3"), fake.Tags(map[string]string{"team": "shop", "env": "prod"}))
+		b.Put("other/db", []byte("4"), fake.Tags(map[string]string{"team": "shop", "env": "prod"}))
+		l := connected(t, connectTo(b), Options{})
+		read := provider.Read{Search: provider.NewSearch("shop/", "db", map[string]string{"team": "shop", "env": "prod"})}
+		a := request(l, New, read, provider.Read{Ref: provider.Ref{Key: "shop/web"}})
+		time.Sleep(time.Second)
+		synctest.Wait()
+		got, _ := a.ticket.Take()
+		want := map[provider.Read]provider.Answer{
+			read:                                 {Found: []provider.Value{{Key: "shop/db", Data: []byte("1"), Version: "v1"}}},
+			{Ref: provider.Ref{Key: "shop/web"}}: {Value: provider.Value{Key: "shop/web", Data: []byte("3"), Version: "v1"}},
+		}
+		if diff := gocmp.Diff(want, got); diff != "" {
+			t.Errorf("-want, +got:\n%s", diff)
+		}
+		if n := a.done.Load(); n != 1 {
+			t.Errorf("done was called %d times, want once: after the last answer of either sort", n)
+		}
+	})
+}
+
+// A shelf is a client whose searches yield secrets of one size, until the caller has enough.
+type shelf struct {
+	n, size int
+	yielded atomic.Int32
+	stuck
+}
+
+func (s *shelf) Find(context.Context, provider.Query) iter.Seq2[provider.Value, error] {
+	return func(yield func(provider.Value, error) bool) {
+		if s.release != nil {
+			s.begun.Add(1)
+			<-s.release
+		}
+		data := make([]byte, s.size)
+		for i := range s.n {
+			s.yielded.Add(1)
+			if !yield(provider.Value{Key: fmt.Sprintf("k%d", i), Data: data}, nil) {
+				return
+			}
+		}
+	}
+}
+
+func TestSearchBounds(t *testing.T) {
+	type want struct {
+		Class   provider.Class
+		Found   int
+		Yielded int32
+		Says    string
+	}
+	const secrets, bytes = "more than 10000 secrets match; narrow path, name or tags", "more than 16 MiB in all; narrow path, name or tags"
+	cases := map[string]struct {
+		reason  string
+		n, size int
+		want    want
+	}{
+		"Many":      {"A search yields 10,000 secrets.", 10_000, 1, want{Found: 10_000, Yielded: 10_000}},
+		"TooMany":   {"One more is too many: a part of them would look like all.", 10_001, 1, want{Class: provider.Invalid, Yielded: 10_001, Says: secrets}},
+		"Endless":   {"A list without end is not read to it.", 1_000_000, 0, want{Class: provider.Invalid, Yielded: 10_001, Says: secrets}},
+		"Large":     {"They hold 16 MiB in all.", 16, 1 << 20, want{Found: 16, Yielded: 16}},
+		"TooLarge":  {"More is not held.", 100, 1<<20 + 1, want{Class: provider.Invalid, Yielded: 16, Says: bytes}},
+		"OneLarge":  {"Also where it is one.", 1, 16<<20 + 1, want{Class: provider.Invalid, Yielded: 1, Says: bytes}},
+		"EmptyList": {"Nothing is an answer.", 0, 0, want{}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := &shelf{n: tc.n, size: tc.size}
+				l := connected(t, func(context.Context) (provider.Client, error) { return c, nil }, Options{})
+				a := look(l, New, "a")
+				synctest.Wait()
+				results, ok := a.ticket.Take()
+				r := results[searching("a")]
+				if !ok {
+					t.Fatal("Take(): no answer")
+				}
+				got := want{Found: len(r.Found), Yielded: c.yielded.Load()}
+				if r.Err != nil {
+					got.Class = provider.ClassOf(r.Err)
+				}
+				if r.Err != nil && strings.Contains(r.Err.Error(), tc.want.Says) {
+					got.Says = tc.want.Says
+				}
+				if diff := gocmp.Diff(tc.want, got); diff != "" {
+					t.Errorf("\n%s\n-want, +got:\n%s\nerror: %v", tc.reason, diff, r.Err)
+				}
+			})
+		})
+	}
+}
+
+// TestSearchIgnoresContext bounds a provider whose code ignores its context.
+func TestSearchIgnoresContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &shelf{n: 1, stuck: stuck{release: make(chan struct{})}}
+		l := connected(t, func(context.Context) (provider.Client, error) { return c, nil }, Options{SearchTimeout: time.Second})
+		a, b := look(l, New, "a", "b"), look(l, New, "c")
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if diff := gocmp.Diff(map[string]string{"a": "Unavailable", "b": "Unavailable"}, a.found(t)); diff != "" {
+			t.Errorf("-want, +got:\n%s", diff)
+		}
+		if n := c.begun.Load(); n != 3 {
+			t.Errorf("%d searches began, want 3: those that were given up make room", n)
+		}
+		close(c.release)
+		synctest.Wait()
+		if diff := gocmp.Diff(map[string]string{"c": "k0="}, b.found(t)); diff != "" {
+			t.Errorf("-want, +got:\n%s", diff)
+		}
+		if n := a.done.Load() + b.done.Load(); n != 2 {
+			t.Errorf("done was called %d times, want 2: a late answer is dropped", n)
+		}
+		idle(t, l)
+	})
+}
+
+// TestSearchesLeaveRoom hangs as many searches as there may be.
+func TestSearchesLeaveRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := shelved()
+		b.Inject(fake.Fault{Call: fake.CallFind, Hang: true})
+		l := connected(t, connectTo(b), Options{MaxCalls: 1})
+		hung := look(l, New, "a", "b", "c")
+		read := ask(l, Periodic, "a1")
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if diff := gocmp.Diff(same("1", "a1"), read.take()); diff != "" {
+			t.Errorf("a read beside searches that hang: -want, +got:\n%s", diff)
+		}
+		time.Sleep(5 * time.Minute)
+		synctest.Wait()
+		if diff := gocmp.Diff(same("Unavailable", "a", "b", "c"), hung.found(t)); diff != "" {
+			t.Errorf("-want, +got:\n%s", diff)
+		}
+	})
+}
+
+// TestSearchThrottled has a provider throttle its first call, which is a search or a read, and then asks
+// for the next things one after another: a search for each letter, a read for each key.
+func TestSearchThrottled(t *testing.T) {
+	type args struct {
+		first string
+		err   error
+		// next is asked for when the first was answered, a second apart.
+		next []string
+	}
+	type want struct {
+		Outcomes []string
+		// Told is when each was answered.
+		Told []time.Duration
+		// Calls are those that reached the provider, of any sort.
+		Calls int
+	}
+	const s = time.Second
+	ask := func(l *Loader, what string) *asked {
+		if len(what) == 1 {
+			return look(l, New, what)
+		}
+		return ask(l, New, what)
+	}
+	cases := map[string]struct {
+		reason string
+		args   args
+		want   want
+	}{
+		"SearchThenSearch": {
+			"A search that is throttled holds the next ones back; they go when the provider wants them.",
+			args{"a", throttled(10 * s), []string{"b", "c"}},
+			want{[]string{"Throttled", "b1=1 b2=2", "c1=1 c2=2"}, []time.Duration{0, 10 * s, 10*s + 114*ms}, 3},
+		},
+		"SearchThenRead": {
+			"It holds reads back, too.",
+			args{"a", throttled(10 * s), []string{"b1"}},
+			want{[]string{"Throttled", "1"}, []time.Duration{0, 10 * s}, 2},
+		},
+		"ReadThenSearch": {
+			"A read that is throttled holds searches back.",
+			args{"a1", throttled(10 * s), []string{"b"}},
+			want{[]string{"Throttled", "b1=1 b2=2"}, []time.Duration{2 * ms, 10 * s}, 2},
+		},
+		"Rate": {
+			"Without a time to wait the rate alone holds back.",
+			args{"a", throttled(0), []string{"b"}},
+			want{[]string{"Throttled", "b1=1 b2=2"}, []time.Duration{0, s}, 2},
+		},
+		"HeldBack": {
+			"Who was held back for 30 s is told why; no call is made for it.",
+			args{"a", throttled(time.Hour), []string{"b", "c1", "d"}},
+			want{[]string{"Throttled", "Throttled", "Throttled", "Throttled"}, []time.Duration{0, 31 * s, 32 * s, 33 * s}, 1},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := shelved()
+				for _, c := range []fake.Call{fake.CallFind, fake.CallGetBatch} {
+					if (c == fake.CallFind) == (len(tc.args.first) == 1) {
+						b.Inject(fake.Fault{Call: c, Times: 1, Err: tc.args.err})
+					}
+				}
+				l := connected(t, connectTo(b), Options{})
+				start := time.Now()
+				all := []*asked{ask(l, tc.args.first)}
+				for i, what := range tc.args.next {
+					time.Sleep(time.Until(start.Add(time.Duration(i+1) * s)))
+					synctest.Wait()
+					all = append(all, ask(l, what))
+				}
+				time.Sleep(2 * time.Minute)
+				synctest.Wait()
+
+				var got want
+				for i, a := range all {
+					if n := a.done.Load(); n != 1 {
+						t.Fatalf("\n%s\nrequest %d: done was called %d times, want once", tc.reason, i, n)
+					}
+					got.Told = append(got.Told, a.at.Load().Sub(start))
+					outcomes := a.take()
+					if len(append([]string{tc.args.first}, tc.args.next...)[i]) == 1 {
+						outcomes = a.found(t)
+					}
+					for _, o := range outcomes {
+						got.Outcomes = append(got.Outcomes, o)
+					}
+				}
+				got.Calls = b.Reads()
+				near := gocmp.Comparer(func(a, b time.Duration) bool { return max(a-b, b-a) <= 3*ms })
+				if diff := gocmp.Diff(tc.want, got, near); diff != "" {
+					t.Errorf("\n%s\n-want, +got:\n%s", tc.reason, diff)
+				}
+				idle(t, l)
+			})
+		})
+	}
+}
+
+func TestRetireDuringSearch(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		paths  []string
+		look   time.Duration
+		want   int
+	}{
+		"During":  {"A client is not closed while it searches.", []string{"a"}, 900 * ms, 0},
+		"After":   {"It is closed after its last search.", []string{"a"}, 1100 * ms, 1},
+		"Waiting": {"A search that waits for room still goes through this client.", []string{"a", "b", "c"}, 1900 * ms, 0},
+		"Last":    {"It is closed after the last of them.", []string{"a", "b", "c"}, 2100 * ms, 1},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := shelved()
+				b.Inject(fake.Fault{Call: fake.CallFind, Latency: time.Second})
+				l := connected(t, connectTo(b), Options{})
+				start := time.Now()
+				a := look(l, New, tc.paths...)
+				time.Sleep(100 * ms)
+				synctest.Wait()
+				l.Retire()
+				time.Sleep(time.Until(start.Add(tc.look)))
+				synctest.Wait()
+				if got := b.Closes(); got != tc.want {
+					t.Errorf("\n%s\nclosed %d times, want %d", tc.reason, got, tc.want)
+				}
+				time.Sleep(time.Minute)
+				synctest.Wait()
+				if b.Closes() != 1 || b.Connects() != 1 {
+					t.Errorf("in the end connected %d and closed %d times, want once each", b.Connects(), b.Closes())
+				}
+				for p, got := range a.found(t) {
+					if want := fmt.Sprintf("%s1=1 %s2=2", p, p); got != want {
+						t.Errorf("\n%s\n%q: %q, want %q", tc.reason, p, got, want)
+					}
+				}
+			})
+		})
+	}
+}
+
+func TestDropSearch(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		drop   time.Duration
+		want   int32
+	}{
+		"Before": {"Who gave up before the search was sent is not told.", 100 * ms, 0},
+		"During": {"Who gave up while it was under way is not told.", 1500 * ms, 0},
+		"After":  {"Who was told is not told again.", 3 * time.Second, 1},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := shelved()
+				b.Inject(fake.Fault{Call: fake.CallFind, Latency: time.Second})
+				l := connected(t, connectTo(b), Options{})
+				room := look(l, New, "a", "b")
+				dropped, other := look(l, New, "c"), look(l, New, "c", "d")
+				time.Sleep(tc.drop)
+				synctest.Wait()
+				dropped.ticket.Drop()
+				dropped.ticket.Drop()
+				time.Sleep(time.Minute)
+				synctest.Wait()
+				if got := dropped.done.Load(); got != tc.want {
+					t.Errorf("\n%s\ndone was called %d times, want %d", tc.reason, got, tc.want)
+				}
+				if diff := gocmp.Diff(map[string]string{"c": "c1=1 c2=2", "d": "d1=1 d2=2"}, other.found(t)); diff != "" {
+					t.Errorf("another request for the same search: -want, +got:\n%s", diff)
+				}
+				room.ticket.Drop()
+				idle(t, l)
+			})
+		})
+	}
+}
+
+// TestDroppedSearchIsForgotten drops the only request for a search: what it yields is held by nobody.
+func TestDroppedSearchIsForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := shelved()
+		b.Inject(fake.Fault{Call: fake.CallFind, Latency: time.Second})
+		l := connected(t, connectTo(b), Options{})
+		a := look(l, New, "a")
+		time.Sleep(500 * ms)
+		a.ticket.Drop()
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if a.done.Load() != 0 || a.ticket.results != nil {
+			t.Errorf("done was called %d times, and %d answers are held; want none", a.done.Load(), len(a.ticket.results))
+		}
+		idle(t, l)
+	})
+}

@@ -1,0 +1,83 @@
+package dispatch
+
+import (
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"github.com/direct-secrets/direct-secrets/common/provider"
+)
+
+// Rates of the bucket that holds a store back, in calls a second.
+const (
+	throttledRate = 8
+	lowestRate    = 0.5
+	// Above this rate the store counts as healthy, and the bucket is taken away.
+	healthyRate = 64
+)
+
+// limiter is a token bucket that exists only while the provider throttles: each Throttled answer
+// halves its rate, each other answer raises it by a tenth.
+type limiter struct {
+	bucket *rate.Limiter
+	until  time.Time
+}
+
+// wait returns how long no call may be made.
+func (m *limiter) wait(now time.Time) time.Duration {
+	if d := m.until.Sub(now); d > 0 {
+		return d
+	}
+	if tokens := m.bucket.TokensAt(now); tokens < 1 && m.bucket.Limit() != rate.Inf {
+		return time.Duration((1 - tokens) / float64(m.bucket.Limit()) * float64(time.Second))
+	}
+	return 0
+}
+
+func (m *limiter) take(now time.Time) bool { return m.bucket.AllowN(now, 1) }
+
+// learn changes the rate by what the provider answered.
+func (m *limiter) learn(now time.Time, results []provider.Result) {
+	var throttled bool
+	for _, r := range results {
+		if r.Err == nil || provider.ClassOf(r.Err) != provider.Throttled {
+			continue
+		}
+		throttled = true
+		if until := now.Add(provider.RetryAfter(r.Err)); until.After(m.until) {
+			m.until = until
+		}
+	}
+	current := m.bucket.Limit()
+	switch {
+	case throttled && current == rate.Inf:
+		m.bucket = rate.NewLimiter(throttledRate, 1)
+	case throttled:
+		m.bucket.SetLimitAt(now, max(lowestRate, current/2))
+	case current == rate.Inf:
+	case current*1.1 > healthyRate:
+		m.bucket = rate.NewLimiter(rate.Inf, 1)
+	default:
+		m.bucket.SetLimitAt(now, current*1.1)
+	}
+}
+
+// failHeldBackLocked fails requests that have waited too long for a provider that throttles, and
+// returns when to look again.
+func (l *Loader) failHeldBackLocked(now time.Time, wait time.Duration) time.Duration {
+	err := provider.NewError(provider.Throttled, "held back because the provider asked to slow down")
+	err.RetryAfter = wait
+	finished := l.failWaitingLocked(err, func(e *entry) bool { return now.Sub(e.since) >= heldBackFor })
+	if len(finished) > 0 {
+		go func() {
+			for _, t := range finished {
+				t.done()
+			}
+		}()
+	}
+	first, count := oldest(l.urgent, l.normal, l.searches)
+	if count == 0 {
+		return 0
+	}
+	return min(wait, first.Add(heldBackFor).Sub(now))
+}

@@ -1,0 +1,113 @@
+package handoff
+
+import "time"
+
+// An Action is what is to be done with the values of one generator.
+type Action string
+
+// The actions.
+const (
+	Nothing Action = ""
+	// Make makes new values. Those in place stay until the new ones are kept.
+	Make Action = "make"
+	// Renew has those in place live longer.
+	Renew Action = "renew"
+)
+
+// Input is what the decision about the values of one generator rests on.
+type Input struct {
+	// Entry describes the values; nil if there are none.
+	Entry *Entry
+	Now   time.Time
+	// Suspended objects get no other values; those that they have are kept alive.
+	Suspended bool
+	// Fixed objects keep their values for good, since nothing can be put in their place.
+	Fixed bool
+	// Rotates is true for objects that get new values without having asked for them.
+	Rotates bool
+	// Held is true if all consumers hold the values in place. Values that were never delivered are not
+	// replaced only because time has passed.
+	Held bool
+	// Request is the refresh that is asked for.
+	Request string
+	// Spec is the SpecHash of the generator.
+	Spec string
+	// Interval after which values are replaced; 0 for never.
+	Interval time.Duration
+	// Spread is in [0, 1) and always the same for the same values, so that not all come due together.
+	Spread float64
+}
+
+// Reasons to make new values.
+const (
+	First     = "first"
+	Requested = "a refresh was requested"
+	Changed   = "the generator has changed"
+	Elapsed   = "rotationInterval has passed"
+	Expiring  = "they expire"
+)
+
+// Decide says what is to be done with the values of one generator and why, and when to ask again; a zero
+// time stands for never.
+func Decide(in Input) (a Action, why string, next time.Time) {
+	e := in.Entry
+	if e == nil {
+		if in.Suspended {
+			return Nothing, "", time.Time{}
+		}
+		return Make, First, time.Time{}
+	}
+	replaces := !in.Suspended && !in.Fixed
+	rotates := in.Rotates && replaces
+	switch {
+	case replaces && in.Request != "" && in.Request != e.Request:
+		return Make, Requested, time.Time{}
+	case rotates && in.Spec != e.Spec:
+		return Make, Changed, time.Time{}
+	}
+	if rotates && in.Held && in.Interval > 0 {
+		if next = e.Made.Add(early(in.Interval, in.Spread)); !in.Now.Before(next) {
+			return Make, Elapsed, time.Time{}
+		}
+	}
+	if e.Expires.IsZero() {
+		return Nothing, "", next
+	}
+	return in.expiring(rotates, next)
+}
+
+// expiring is Decide for values that expire. next is when they are to be looked at for another reason.
+func (in Input) expiring(rotates bool, next time.Time) (Action, string, time.Time) {
+	e := in.Entry
+	if due := e.renewal(in.Spread); in.Now.Before(due) {
+		if next.IsZero() || due.Before(next) {
+			next = due
+		}
+		return Nothing, "", next
+	}
+	switch {
+	case !e.Final && e.State != "" && in.Now.Before(e.Expires):
+		return Renew, "", next
+	case rotates:
+		return Make, Expiring, time.Time{}
+	}
+	return Nothing, "", next
+}
+
+// shortest is the least time between two renewals. What makes credentials from one that is about to end makes
+// them ever shorter.
+const shortest = 10 * time.Second
+
+// renewal is when values that expire are renewed or replaced: when two thirds of their time have passed.
+func (e Entry) renewal(spread float64) time.Time {
+	since := e.Made
+	if !e.Renewed.IsZero() {
+		since = e.Renewed
+	}
+	return since.Add(max(early(e.Expires.Sub(since)*2/3, spread), shortest))
+}
+
+// early returns d less up to a tenth.
+func early(d time.Duration, spread float64) time.Duration {
+	return time.Duration(float64(d) * (1 - spread/10))
+}

@@ -1,0 +1,168 @@
+package handoff
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/provider"
+)
+
+// TestSourceID pins the ID: modules of two versions must call a source the same.
+func TestSourceID(t *testing.T) {
+	ref := v1alpha1.StoreRef{Kind: "VaultKV", Name: "kv"}
+	whole := v1alpha1.StoreRef{APIVersion: "vault.direct-secrets.io/v1alpha1", Kind: "VaultKV", Name: "kv"}
+	cases := []struct {
+		reason string
+		ref    v1alpha1.StoreRef
+		read   provider.Read
+		want   string
+	}{
+		{"A key.", ref, provider.Read{Ref: provider.Ref{Key: "a"}}, "4e37d41e4b3e9887"},
+		{"Of a version.", ref, provider.Read{Ref: provider.Ref{Key: "a", Version: "1"}}, "9d83ed8d710cc9b2"},
+		{"With its metadata.", ref, provider.Read{Ref: provider.Ref{Key: "a", Metadata: true}}, "e883eb694f2de251"},
+		{"A search.", ref, provider.Read{Search: provider.Search{Path: "a", Name: "b", Tags: `{"c":"d"}`}}, "7a59463671e61e4f"},
+		{"A reference with its group.", whole, provider.Read{Ref: provider.Ref{Key: "a"}}, "b4cdbe648f550629"},
+	}
+	seen := map[string]string{}
+	for _, tc := range cases {
+		got := SourceID(tc.ref, tc.read)
+		if diff := cmp.Diff(tc.want, got); diff != "" {
+			t.Errorf("\n%s\nSourceID(): -want, +got:\n%s", tc.reason, diff)
+		}
+		if other, twice := seen[got]; twice {
+			t.Errorf("%q and %q have one ID", tc.reason, other)
+		}
+		seen[got] = tc.reason
+	}
+}
+
+// TestKeptRead has what was read come out of a part as it went in.
+func TestKeptRead(t *testing.T) {
+	ref, read := v1alpha1.StoreRef{Kind: "VaultKV", Name: "kv"}, provider.Read{Ref: provider.Ref{Key: "a"}}
+	cases := map[string]struct {
+		reason string
+		answer provider.Answer
+		// entry is what the record says, want what is read; the same as answer if it is nil.
+		entry string
+		want  *provider.Answer
+		err   error
+	}{
+		"Value":       {"Bytes, version and metadata.", provider.Answer{Value: provider.Value{Key: "a", Data: []byte("\xff\x00x"), Version: "3", Metadata: map[string]string{"k": "v"}}}, "3", nil, nil},
+		"NoVersion":   {"Not every provider has versions.", provider.Answer{Value: provider.Value{Key: "a", Data: []byte("x")}}, Found, nil, nil},
+		"LongVersion": {"A version that is too long for an annotation stays with the value.", provider.Answer{Value: provider.Value{Key: "a", Version: strings.Repeat("v", 65)}}, Found, nil, nil},
+		"Search": {
+			"The order of a provider means nothing.", provider.Answer{Found: []provider.Value{{Key: "b", Data: []byte("2")}, {Key: "a", Data: []byte("1"), Version: "v"}}}, Found,
+			&provider.Answer{Found: []provider.Value{{Key: "a", Data: []byte("1"), Version: "v"}, {Key: "b", Data: []byte("2")}}}, nil,
+		},
+		"Empty":    {"A secret may be empty.", provider.Answer{}, Found, nil, nil},
+		"NotFound": {"What does not exist is one.", provider.Answer{Err: provider.NewError(provider.NotFound, "no such secret")}, NotFound, nil, nil},
+		"Denied":   {"Any other error is none.", provider.Answer{Err: provider.NewError(provider.Denied, "no")}, "", nil, provider.NewError(provider.Denied, "no")},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			r, err := NewRead(ref, read, tc.answer)
+			if diff := cmp.Diff(tc.err, err); diff != "" || err != nil {
+				if diff != "" {
+					t.Errorf("\n%s\nNewRead(): -want error, +got error:\n%s", tc.reason, diff)
+				}
+				return
+			}
+			data, entries, err := Pack([]Read{r})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(map[string]string{SourceID(ref, read): tc.entry}, entries); diff != "" {
+				t.Errorf("\n%s\nPack(): -want, +got:\n%s", tc.reason, diff)
+			}
+			got, ok := AnswerOf(&corev1.Secret{Type: Type, Data: data}, r.ID)
+			want := tc.answer
+			if tc.want != nil {
+				want = *tc.want
+			}
+			if diff := cmp.Diff(want, got); diff != "" || !ok {
+				t.Errorf("\n%s\nAnswerOf(): %t, -want, +got:\n%s", tc.reason, ok, diff)
+			}
+		})
+	}
+}
+
+func TestAnswerOfRefuses(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		secret corev1.Secret
+	}{
+		"Type":    {"A Secret of another type is no part.", corev1.Secret{Data: map[string][]byte{"id": []byte("{}")}}},
+		"Absent":  {"It lacks the source.", corev1.Secret{Type: Type}},
+		"Garbled": {"What it has cannot be read.", corev1.Secret{Type: Type, Data: map[string][]byte{"id": []byte("{")}}},
+	}
+	for name, tc := range cases {
+		if a, ok := AnswerOf(&tc.secret, "id"); ok {
+			t.Errorf("%s: %s\nAnswerOf(): %v, want none", name, tc.reason, a)
+		}
+	}
+}
+
+func TestPackBounds(t *testing.T) {
+	var reads []Read
+	for i := range 3 {
+		r, err := NewRead(v1alpha1.StoreRef{}, provider.Read{Ref: provider.Ref{Key: fmt.Sprint(i)}}, provider.Answer{Value: provider.Value{Data: make([]byte, 250<<10)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		reads = append(reads, r)
+	}
+	if _, _, err := Pack(reads[:2]); err != nil {
+		t.Errorf("Pack() of 500 KiB: %v", err)
+	}
+	if _, _, err := Pack(reads); provider.ClassOf(err) != provider.Invalid || !strings.Contains(err.Error(), "make two ExternalSecrets of it") {
+		t.Errorf("Pack() of 750 KiB: %v, want an error of class Invalid that says what to do", err)
+	}
+}
+
+func TestServesRead(t *testing.T) {
+	rec := Record{UID: "u", Reads: &Reads{Request: "r", Entries: map[string]string{"id": Found}}}
+	cases := map[string]struct {
+		reason           string
+		rec              Record
+		uid, id, request string
+		want             bool
+	}{
+		"Serves":       {"It was read for the object.", rec, "u", "id", "", true},
+		"Request":      {"After the refresh that it asks for.", rec, "u", "id", "r", true},
+		"EarlierOnly":  {"Not if the refresh is yet to come.", rec, "u", "id", "s", false},
+		"OtherObject":  {"Not for another object.", rec, "v", "id", "", false},
+		"OtherSource":  {"Not another source.", rec, "u", "other", "", false},
+		"NothingRead":  {"A part of generated values has none.", Record{UID: "u"}, "u", "id", "", false},
+		"NotFoundToo":  {"That there is none was read, too.", Record{UID: "u", Reads: &Reads{Entries: map[string]string{"id": NotFound}}}, "u", "id", "", true},
+		"EmptyEntries": {"A part that has read nothing serves nothing.", Record{UID: "u", Reads: &Reads{}}, "u", "id", "", false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := tc.rec.ServesRead(types.UID(tc.uid), tc.id, tc.request); got != tc.want {
+				t.Errorf("\n%s\nServesRead(): %t, want %t", tc.reason, got, tc.want)
+			}
+		})
+	}
+}
+
+// TestReadsCompatible reads a part as the first version wrote it: a later one must find what it holds.
+func TestReadsCompatible(t *testing.T) {
+	s := &corev1.Secret{Type: Type, Data: map[string][]byte{"id": []byte(`{"value":{"key":"a","data":"b25l","version":"3","metadata":{"k":"v"},"later":1},"later":1}`)}}
+	s.Annotations = map[string]string{v1alpha1.PartAnnotation: `{"kind":"ExternalSecret","name":"db","uid":"u","reads":{"version":"v","hash":"h","entries":{"id":"3"},"request":"r","metadata":"m","labels":["l"],"at":"2030-01-01T12:00:00Z","next":"2030-01-01T12:00:00Z","later":1}}`}
+	rec, ok := Of(s.Annotations)
+	want := Reads{Version: "v", Hash: "h", Entries: map[string]string{"id": "3"}, Request: "r", Metadata: "m", Labels: []string{"l"}, At: noon, Next: noon}
+	if diff := cmp.Diff(&want, rec.Reads); diff != "" || !ok {
+		t.Errorf("Of(): %t, -want, +got:\n%s", ok, diff)
+	}
+	a, ok := AnswerOf(s, "id")
+	if diff := cmp.Diff(provider.Answer{Value: provider.Value{Key: "a", Data: []byte("one"), Version: "3", Metadata: map[string]string{"k": "v"}}}, a, cmpopts.EquateErrors()); diff != "" || !ok {
+		t.Errorf("AnswerOf(): %t, -want, +got:\n%s", ok, diff)
+	}
+}

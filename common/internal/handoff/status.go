@@ -1,0 +1,138 @@
+package handoff
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
+	kerrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/internal/message"
+
+	"github.com/direct-secrets/direct-secrets/common/internal/target"
+	"github.com/direct-secrets/direct-secrets/common/provider"
+)
+
+// maxMessage bounds the message of a part.
+const maxMessage = 1024
+
+// Said is what there is to say of a part.
+type Said struct {
+	// Part is nil if there is none. What the status says of one stays if there is a Message: it is not known to
+	// be gone.
+	Part metav1.Object
+	// Anew is true if it holds other values than before: the status tells of these, not of each write.
+	Anew bool
+	// Reason of the Ready condition, Class of the error and Message, where values are missing or could not be
+	// replaced.
+	Reason  string
+	Class   provider.Class
+	Message string
+}
+
+// Told is what the status of an object was last made to say, for as long as the cache is behind.
+type Told struct {
+	said *v1alpha1.PartStatus
+	// version is the resourceVersion of the object with it.
+	version string
+}
+
+// A Recorder writes the entry of one contributor.
+type Recorder struct {
+	// Client is live.
+	Client client.Client
+	Contributor
+}
+
+// Of returns the entry of the contributor among those that a status holds; nil if there is none.
+func (r Recorder) Of(recorded []v1alpha1.PartStatus) *v1alpha1.PartStatus {
+	i := slices.IndexFunc(recorded, r.Wrote)
+	if i < 0 {
+		return nil
+	}
+	return &recorded[i]
+}
+
+// Tell brings the entry of an object of a kind in line, if it is not. recorded are the entries that the cache
+// shows, last is what this process told before. It returns what is told now.
+func (r Recorder) Tell(ctx context.Context, kind string, o client.Object, recorded []v1alpha1.PartStatus, s Said, last *Told) (*Told, error) {
+	is := r.Of(recorded)
+	if last != nil {
+		if c, err := resourceversion.CompareResourceVersion(o.GetResourceVersion(), last.version); err == nil && c < 0 {
+			is = last.said // The cache is behind.
+		}
+	}
+	want := s.entry(r.Contributor, is)
+	if same(is, want) {
+		return last, nil
+	}
+	version, err := r.apply(ctx, kind, o, want)
+	if err != nil || version == "" {
+		return last, err
+	}
+	return &Told{said: want, version: version}, nil
+}
+
+// entry returns what the status shall say, where it says is.
+func (s Said) entry(c Contributor, is *v1alpha1.PartStatus) *v1alpha1.PartStatus {
+	if s.Part == nil && s.Message == "" {
+		return nil
+	}
+	want := &v1alpha1.PartStatus{
+		Module: c.Key(), Group: c.Group, Class: c.Class, Purpose: c.Purpose,
+		Reason: s.Reason, ErrorClass: string(s.Class), Message: message.Cut(s.Message, maxMessage),
+	}
+	switch {
+	case s.Part != nil:
+		want.Name, want.UID, want.ResourceVersion = s.Part.GetName(), s.Part.GetUID(), s.Part.GetResourceVersion()
+	case is != nil: // What is there is not known to be gone.
+		want.Name, want.UID, want.ResourceVersion = is.Name, is.UID, is.ResourceVersion
+	}
+	if !s.Anew && is != nil && want.UID == is.UID {
+		want.ResourceVersion = is.ResourceVersion
+	}
+	return want
+}
+
+func same(a, b *v1alpha1.PartStatus) bool {
+	if a == nil || b == nil {
+		return a == nil && b == nil
+	}
+	return *a == *b
+}
+
+// +kubebuilder:rbac:groups=direct-secrets.io,resources=externalsecrets/status;pushsecrets/status,verbs=patch
+
+// apply writes the entry, or takes it out, and returns the resourceVersion of the object; empty if it is another
+// by now.
+func (r Recorder) apply(ctx context.Context, kind string, o client.Object, s *v1alpha1.PartStatus) (string, error) {
+	parts := []v1alpha1.PartStatus{}
+	if s != nil {
+		parts = append(parts, *s)
+	}
+	body, err := json.Marshal(map[string]any{
+		"apiVersion": v1alpha1.GroupVersion.String(), "kind": kind,
+		"metadata": map[string]any{"name": o.GetName(), "namespace": o.GetNamespace(), "uid": o.GetUID()},
+		"status":   map[string]any{"parts": parts},
+	})
+	if err != nil {
+		return "", errors.Wrap(err, "cannot encode the status")
+	}
+	out := &unstructured.Unstructured{}
+	out.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(kind))
+	out.SetNamespace(o.GetNamespace())
+	out.SetName(o.GetName())
+	err = r.Client.Status().Patch(ctx, out, client.RawPatch(types.ApplyPatchType, body),
+		client.FieldOwner(target.FieldManager("direct-secrets-part:", r.Key())), client.ForceOwnership)
+	if kerrors.IsConflict(err) || kerrors.IsNotFound(err) {
+		return "", nil // It is another object by now, or none.
+	}
+	return out.GetResourceVersion(), errors.Wrap(err, "cannot record the part")
+}

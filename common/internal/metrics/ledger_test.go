@@ -1,0 +1,156 @@
+package metrics
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+func ledger(kind string, stores map[string]Standing) *Ledger {
+	l := &Ledger{kind: kind, now: func() time.Time { return start.Add(time.Hour) }, counts: func() bool { return true }}
+	for name, s := range stores {
+		l.Set(types.NamespacedName{Namespace: "team", Name: name}, s)
+	}
+	return l
+}
+
+// following has a Ledger follow deletions, of which one was asked for some time after the start; 0 is none.
+func following(l *Ledger, deleted time.Duration) *Ledger {
+	l.deletions = &deletions{}
+	l.deletions.see(pushSecret("deleted", deleted))
+	return l
+}
+
+func TestCollect(t *testing.T) {
+	synced := Standing{Status: "True", Reason: "SecretSynced"}
+	broken := Standing{Status: "False", Reason: "StoreNotReady", Wrong: start}
+	periodic := func(age time.Duration) Standing {
+		return Standing{Status: "True", Reason: "SecretSynced", Interval: 24 * time.Hour, Good: start.Add(time.Hour - age)}
+	}
+	stores := ledger("FakeStore", map[string]Standing{"a": {Status: "True", Reason: "Valid"}, "b": {Status: "False", Reason: "AuthFailed", Wrong: start}})
+	stores.stores = true
+	deleted := ledger("FakeStore", map[string]Standing{"a": {Status: "True", Reason: "Valid"}})
+	deleted.stores = true
+	others := ledger("ExternalSecret", map[string]Standing{"a": broken})
+	others.counts = func() bool { return false }
+	changed := ledger("ExternalSecret", map[string]Standing{"a": broken, "b": broken, "c": broken})
+	changed.Set(types.NamespacedName{Namespace: "team", Name: "a"}, synced)
+	changed.Forget(types.NamespacedName{Namespace: "team", Name: "b"})
+	cleared := ledger("ExternalSecret", map[string]Standing{"a": broken})
+	cleared.Clear()
+	removed := ledger("ExternalSecret", map[string]Standing{"a": broken})
+
+	cases := map[string]struct {
+		reason string
+		of     []*Ledger
+		want   []string
+	}{
+		"Nobody": {"A replica that does not lead has no Ledger, and tells of no object.", nil, nil},
+		"Empty": {
+			"Where there are no objects none is out of step; an age would be a lie.",
+			[]*Ledger{ledger("PushSecret", nil)},
+			[]string{`directsecrets_out_of_step_seconds{PushSecret} 0`},
+		},
+		"Objects": {
+			"Objects are counted by reason, and the worst of them tells how bad it is.",
+			[]*Ledger{ledger("ExternalSecret", map[string]Standing{"a": synced, "b": synced, "c": broken, "d": periodic(time.Minute), "e": periodic(2 * time.Minute)})},
+			[]string{
+				`directsecrets_objects{ExternalSecret,SecretSynced,True} 4`,
+				`directsecrets_objects{ExternalSecret,StoreNotReady,False} 1`,
+				`directsecrets_oldest_sync_age_seconds{ExternalSecret} 120`,
+				`directsecrets_out_of_step_seconds{ExternalSecret} 3600`,
+			},
+		},
+		"SameKind": {
+			"An object of a module that does not run is in another Ledger of the same Kind; a series twice would fail the whole scrape.",
+			[]*Ledger{ledger("ExternalSecret", map[string]Standing{"a": synced}), ledger("ExternalSecret", map[string]Standing{"b": synced, "c": broken})},
+			[]string{
+				`directsecrets_objects{ExternalSecret,SecretSynced,True} 2`,
+				`directsecrets_objects{ExternalSecret,StoreNotReady,False} 1`,
+				`directsecrets_out_of_step_seconds{ExternalSecret} 3600`,
+			},
+		},
+		"Stores": {
+			"Stores are counted apart: no refresh of theirs is due.",
+			[]*Ledger{stores},
+			[]string{`directsecrets_stores{FakeStore,AuthFailed,False} 1`, `directsecrets_stores{FakeStore,Valid,True} 1`},
+		},
+		"Others": {"What another process looks after by now is not counted.", []*Ledger{others}, nil},
+		"Changed": {"The last word counts, and what is gone does not.", []*Ledger{changed}, []string{
+			`directsecrets_objects{ExternalSecret,SecretSynced,True} 1`,
+			`directsecrets_objects{ExternalSecret,StoreNotReady,False} 1`,
+			`directsecrets_out_of_step_seconds{ExternalSecret} 3600`,
+		}},
+		"Deletion": {
+			"What is being deleted is told beside the rest, of stores as well, and once for each Kind.",
+			[]*Ledger{following(ledger("PushSecret", map[string]Standing{"a": synced}), 20*time.Minute), following(ledger("PushSecret", nil), 0), following(deleted, 0)},
+			[]string{
+				`directsecrets_deletion_pending_seconds{FakeStore} 0`,
+				`directsecrets_deletion_pending_seconds{PushSecret} 2400`,
+				`directsecrets_objects{PushSecret,SecretSynced,True} 1`,
+				`directsecrets_out_of_step_seconds{PushSecret} 0`,
+				`directsecrets_stores{FakeStore,Valid,True} 1`,
+			},
+		},
+		"Cleared": {"Nor does what was dropped with all others.", []*Ledger{cleared}, []string{`directsecrets_out_of_step_seconds{ExternalSecret} 0`}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			c := &ledgers{all: map[*Ledger]struct{}{}}
+			for _, l := range append(tc.of, removed) {
+				c.add(l)
+			}
+			c.remove(removed)
+			if diff := cmp.Diff(tc.want, gather(t, c)); diff != "" {
+				t.Errorf("\n%s\nCollect(): -want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// gather returns what a scrape shows, with the values of labels only.
+func gather(t *testing.T, c prometheus.Collector) (lines []string) {
+	t.Helper()
+	r := prometheus.NewPedanticRegistry()
+	r.MustRegister(c)
+	families, err := r.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			var labels []string
+			for _, l := range m.GetLabel() {
+				labels = append(labels, l.GetValue())
+			}
+			lines = append(lines, fmt.Sprintf("%s{%s} %g", f.GetName(), strings.Join(labels, ","), m.GetGauge().GetValue()))
+		}
+	}
+	return lines
+}
+
+// TestNil shows that loops need no Ledger.
+func TestNil(*testing.T) {
+	var l *Ledger
+	l.Set(types.NamespacedName{}, Standing{})
+	l.Forget(types.NamespacedName{})
+	l.Clear()
+}
+
+func BenchmarkCollect(b *testing.B) {
+	l := ledger("ExternalSecret", nil)
+	for i := range 10_000 {
+		l.Set(types.NamespacedName{Namespace: "team", Name: fmt.Sprint(i)}, Standing{Status: "True", Reason: "SecretSynced", Interval: time.Hour, Good: start})
+	}
+	c := &ledgers{all: map[*Ledger]struct{}{l: {}}}
+	b.ReportAllocs()
+	for b.Loop() {
+		to := make(chan prometheus.Metric, 10)
+		c.Collect(to)
+	}
+}

@@ -1,0 +1,200 @@
+package presence
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	kerrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"github.com/direct-secrets/direct-secrets/common/testing/controlplane"
+)
+
+// record is what a Lease says, in memory.
+type record struct {
+	mu      sync.Mutex
+	is      *resourcelock.LeaderElectionRecord
+	version int
+}
+
+// lockOf is the lock of one process on a record.
+type lockOf struct {
+	*record
+	identity string
+	// seen is the version that this process knows.
+	seen int
+}
+
+var errMoved = errors.New("somebody else has written it")
+
+func (l *lockOf) Get(context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.is == nil {
+		return nil, nil, kerrors.NewNotFound(schema.GroupResource{Resource: "leases"}, "shared-duties")
+	}
+	l.seen = l.version
+	raw, err := json.Marshal(l.is)
+	out := *l.is
+	return &out, raw, err
+}
+
+func (l *lockOf) Create(_ context.Context, r resourcelock.LeaderElectionRecord) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.is != nil {
+		return errMoved
+	}
+	l.put(r)
+	return nil
+}
+
+func (l *lockOf) Update(_ context.Context, r resourcelock.LeaderElectionRecord) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.seen != l.version {
+		return errMoved
+	}
+	l.put(r)
+	return nil
+}
+
+func (l *lockOf) put(r resourcelock.LeaderElectionRecord) {
+	l.version++
+	l.is, l.seen = &r, l.version
+}
+
+func (l *lockOf) RecordEvent(string) {}
+func (l *lockOf) Identity() string   { return l.identity }
+func (l *lockOf) Describe() string   { return l.identity }
+
+func (r *record) holder() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.is == nil {
+		return ""
+	}
+	return r.is.HolderIdentity
+}
+
+// shown returns what a scrape shows of duties.
+func shown(t *testing.T, d *Duties) float64 {
+	t.Helper()
+	r := prometheus.NewPedanticRegistry()
+	r.MustRegister(d.gauge())
+	families, err := r.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return families[0].GetMetric()[0].GetGauge().GetValue()
+}
+
+// group is a manager that keeps what is added.
+type group struct {
+	manager.Manager
+
+	added []manager.Runnable
+}
+
+func (g *group) Add(r manager.Runnable) error {
+	g.added = append(g.added, r)
+	return nil
+}
+
+// TestDutiesWithoutPresence has an operator do what belongs to no provider that knows of no other.
+func TestDutiesWithoutPresence(t *testing.T) {
+	mgr := &group{}
+	_, d, err := Setup(mgr, nil, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(mgr.added) != 1 || !d.NeedLeaderElection() || !d.Held() {
+		t.Fatalf("%d runnables, want the duties, which wait to lead and are held", len(mgr.added))
+	}
+	before := shown(t, d)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- mgr.added[0].Start(ctx) }()
+	controlplane.Eventually(t, func() string {
+		if got := shown(t, d); got != before+1 {
+			return fmt.Sprintf("the metric says %v while somebody leads", got)
+		}
+		return ""
+	})
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	if got := shown(t, d); got != before {
+		t.Errorf("the metric says %v after the end", got)
+	}
+}
+
+func TestDuties(t *testing.T) {
+	timing := Timing{Shared: 600 * time.Millisecond, SharedDeadline: 400 * time.Millisecond, SharedRetry: 50 * time.Millisecond}
+	lease := &record{}
+	type process struct {
+		*Duties
+		told chan struct{}
+		stop func()
+	}
+	start := func(name string) process {
+		p := process{Duties: &Duties{lock: &lockOf{record: lease, identity: name}, timing: timing}, told: make(chan struct{}, 10)}
+		p.OnHeld(func() { p.told <- struct{}{} })
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- p.Start(ctx) }()
+		p.stop = sync.OnceFunc(func() {
+			cancel()
+			if err := <-ended; err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		})
+		t.Cleanup(p.stop)
+		return p
+	}
+	want := func(reason string, p process, held bool) {
+		t.Helper()
+		controlplane.Eventually(t, func() string {
+			if p.Held() != held {
+				return reason
+			}
+			if got := shown(t, p.Duties); (got == 1) != held {
+				return fmt.Sprintf("%s: the metric says %v", reason, got)
+			}
+			return ""
+		})
+	}
+
+	first := start("first")
+	<-first.told
+	want("the first one holds the duties", first, true)
+	second := start("second")
+
+	first.stop()
+	if h := lease.holder(); h == "first" {
+		t.Error("who ends keeps the Lease")
+	}
+	want("who has ended holds nothing", first, false)
+	<-second.told
+	want("the next one holds the duties", second, true)
+
+	// Somebody takes the Lease, and renews it once.
+	now := metav1.Now()
+	lease.mu.Lock()
+	lease.version++
+	lease.is = &resourcelock.LeaderElectionRecord{HolderIdentity: "thief", LeaseDurationSeconds: 1, RenewTime: now, AcquireTime: now}
+	lease.mu.Unlock()
+	want("who has lost the Lease holds nothing", second, false)
+	<-second.told
+	want("it gets them back when the thief has gone", second, true)
+}

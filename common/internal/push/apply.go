@@ -1,0 +1,147 @@
+package push
+
+import (
+	"context"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
+
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/provider"
+)
+
+// maxTries is how often a write is decided anew when somebody else has written in between.
+const maxTries = 5
+
+// A Pusher writes to one store for one object.
+type Pusher struct {
+	Policies
+	// Kind is the store's, for metrics.
+	Kind   string
+	Writer provider.Writer
+}
+
+// An Outcome is what came of one remote secret.
+type Outcome struct {
+	// Entries of the status.
+	Entries []v1alpha1.PushEntryStatus
+	// Exists are the properties that IfNotExists left alone, "" for the whole secret.
+	Exists []string
+	// Left are entries that this object created and that stay, because somebody else changed them.
+	Left []v1alpha1.PushEntryStatus
+	// Wrote and Deleted say what was done.
+	Wrote, Deleted bool
+	// Err says why the secret is not as the spec wants it.
+	Err error
+}
+
+// Apply brings one remote secret in step. known are the entries of the status for it, and want is nil for
+// one that the spec names no more.
+func (p *Pusher) Apply(ctx context.Context, t provider.Target, want []Value, known []v1alpha1.PushEntryStatus) Outcome {
+	var o Outcome
+	for try := 1; ; try++ {
+		o = p.try(ctx, t, want, known)
+		if provider.ClassOf(o.Err) != provider.Conflict || !errors.Is(o.Err, errMoved) || try == maxTries {
+			break
+		}
+	}
+	for i := range o.Entries {
+		o.Entries[i].RemoteKey = t.Key
+	}
+	return o
+}
+
+// errMoved is in the chain of an error that says that the secret changed between two calls.
+var errMoved = errors.New("the secret has changed meanwhile")
+
+// failed is the outcome where nothing is known to have been done: the status stays as it was, for what
+// is still wanted and for what may have to be removed later.
+func failed(known []v1alpha1.PushEntryStatus, err error) Outcome {
+	return Outcome{Entries: known, Err: err}
+}
+
+func (p *Pusher) try(ctx context.Context, t provider.Target, want []Value, known []v1alpha1.PushEntryStatus) Outcome {
+	var seen *provider.Observed
+	switch o, err := provider.Observe(ctx, p.Kind, p.Writer, t); {
+	case err == nil:
+		seen = &o
+	case !provider.IsNotFound(err):
+		return failed(known, err)
+	}
+	s := State{Policies: p.Policies, Want: want, Known: known, Seen: seen, Former: p.former(ctx, t.Key)}
+	d := Decide(s)
+	var now provider.Written
+	if seen != nil {
+		now.Version, now.ID = seen.Version, seen.ID
+	}
+	out := Outcome{Exists: d.Exists, Left: d.Left, Err: errors.Join(d.Errs...)}
+	switch d.Action {
+	case Nothing:
+	case Create:
+		w, err := provider.Create(ctx, p.Kind, p.Writer, t, d.Data, p.Mark)
+		if err != nil {
+			return failed(known, moved(err))
+		}
+		now, out.Wrote = w, true
+		if w.Lost != nil {
+			s.Seen = &provider.Observed{Mark: p.Mark}
+			return p.restore(ctx, t, s, d, w)
+		}
+	case Update:
+		w, err := provider.Update(ctx, p.Kind, p.Writer, t, *seen, d.Data)
+		if err != nil {
+			return failed(known, moved(err))
+		}
+		now, out.Wrote = w, true
+		if w.Lost != nil {
+			return p.restore(ctx, t, s, d, w)
+		}
+	case Delete:
+		if err := provider.Delete(ctx, p.Kind, p.Writer, t, *seen); err != nil {
+			return failed(known, moved(err))
+		}
+		out.Deleted = true
+	}
+	out.Entries = versioned(d.Then, now)
+	return out
+}
+
+// moved marks the error of a write that found the secret changed.
+func moved(err error) error {
+	if provider.ClassOf(err) != provider.Conflict {
+		return err
+	}
+	return &movedError{err}
+}
+
+type movedError struct{ error }
+
+// Is reports that the error is errMoved.
+func (e *movedError) Is(target error) bool { return target == errMoved }
+
+// Unwrap returns the error of the Writer.
+func (e *movedError) Unwrap() error { return e.error }
+
+func versioned(entries []v1alpha1.PushEntryStatus, now provider.Written) []v1alpha1.PushEntryStatus {
+	for i := range entries {
+		if entries[i].Version == "" {
+			entries[i].Version, entries[i].ID = now.Version, now.ID
+		}
+	}
+	return entries
+}
+
+// former reads earlier versions, each at most once.
+func (p *Pusher) former(ctx context.Context, key string) func(string) ([]byte, bool) {
+	read := map[string][]byte{}
+	return func(version string) ([]byte, bool) {
+		data, ok := read[version]
+		if !ok {
+			v, err := provider.Get(ctx, p.Kind, p.Writer, provider.Ref{Key: key, Version: version})
+			if err == nil {
+				data = nonNil(v.Data)
+			}
+			read[version] = data
+		}
+		return data, data != nil
+	}
+}

@@ -1,0 +1,295 @@
+// Package push decides what a PushSecret writes to a store: what its spec wants, and what that means
+// for a remote secret as it was seen. The decisions are pure; Apply carries them out.
+package push
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/internal/pattern"
+	"github.com/direct-secrets/direct-secrets/common/internal/render"
+	"github.com/direct-secrets/direct-secrets/common/provider"
+)
+
+// DefaultRefreshInterval is the time between two comparisons where the spec does not say.
+const DefaultRefreshInterval = time.Hour
+
+const reverseUnicode = "ReverseUnicode"
+
+// Bounds of what one object pushes to one store, since its status lists all of it: how many remote secrets and
+// properties, and the bytes of their names.
+const maxEntries, maxNames = 2000, 128 << 10
+
+// A Plan is a spec that was checked.
+type Plan struct {
+	// Interval between two comparisons; 0 for none.
+	Interval time.Duration
+	// Texts are the ConfigMaps and Secrets that hold templates.
+	Texts []render.TextRef
+
+	spec  *v1alpha1.PushSecretSpec
+	match []*regexp.Regexp // by dataTo
+}
+
+// NewPlan checks a spec. The error names the field and the fix.
+func NewPlan(spec *v1alpha1.PushSecretSpec) (*Plan, error) {
+	interval, err := spec.RefreshInterval.Or(DefaultRefreshInterval)
+	if err != nil {
+		return nil, errors.Wrap(err, "spec.refreshInterval")
+	}
+	p := &Plan{Interval: interval, Texts: render.TextsOf(spec.Template), spec: spec}
+	if err := checkSelector(spec.Selector); err != nil {
+		return nil, err
+	}
+	switch {
+	case len(spec.StoreRefs) == 0:
+		return nil, errors.New("spec.storeRefs: is empty; name a store")
+	case len(spec.Data)+len(spec.DataTo) == 0:
+		return nil, errors.New("spec: nothing to push; add an entry to data or dataTo")
+	}
+	for i, r := range spec.StoreRefs {
+		if r.Kind == "" || (r.Name == "") == (r.LabelSelector == nil) {
+			return nil, errors.Errorf("spec.storeRefs[%d]: set kind, and either name or labelSelector", i)
+		}
+		if _, err := metav1.LabelSelectorAsSelector(r.LabelSelector); err != nil {
+			return nil, errors.Errorf("spec.storeRefs[%d].labelSelector: it is no label selector; correct its keys, operators and values", i)
+		}
+	}
+	for i, d := range spec.Data {
+		if err := checkData(d); err != nil {
+			return nil, errors.Wrapf(err, "spec.data[%d]", i)
+		}
+	}
+	for i, d := range spec.DataTo {
+		re, err := checkDataTo(d)
+		if err != nil {
+			return nil, errors.Wrapf(err, "spec.dataTo[%d]", i)
+		}
+		p.match = append(p.match, re)
+	}
+	return p, render.CheckTemplate(spec.Template)
+}
+
+func checkSelector(s v1alpha1.PushSelector) error {
+	switch {
+	case s.GeneratorRef != nil && s.Secret != nil:
+		return errors.New("spec.selector: set either secret or generatorRef")
+	case s.GeneratorRef != nil && (s.GeneratorRef.Kind == "" || s.GeneratorRef.Name == ""):
+		return errors.New("spec.selector.generatorRef: set kind and name")
+	case s.GeneratorRef != nil:
+		return nil
+	case s.Secret == nil, (s.Secret.Name == "") == (s.Secret.Selector == nil):
+		return errors.New("spec.selector.secret: set either name or selector")
+	}
+	if _, err := metav1.LabelSelectorAsSelector(s.Secret.Selector); err != nil {
+		return errors.New("spec.selector.secret.selector: it is no label selector; correct its keys, operators and values")
+	}
+	return nil
+}
+
+func checkData(d v1alpha1.PushData) error {
+	if strings.TrimSpace(d.Match.RemoteRef.RemoteKey) == "" {
+		return errors.New("match.remoteRef.remoteKey is empty; name the remote secret")
+	}
+	if p := d.Match.RemoteRef.Property; p != "" {
+		if err := checkProperty(p); err != nil {
+			return errors.Wrap(err, "match.remoteRef")
+		}
+	}
+	return errors.Wrap(checkMetadata(d.Metadata), "metadata")
+}
+
+func checkDataTo(d v1alpha1.PushDataTo) (*regexp.Regexp, error) {
+	if err := render.CheckRewrite(d.Rewrite); err != nil {
+		return nil, err
+	}
+	if err := checkMetadata(d.Metadata); err != nil {
+		return nil, errors.Wrap(err, "metadata")
+	}
+	if d.Match == nil {
+		return nil, nil
+	}
+	re, err := pattern.Compile(d.Match.RegExp)
+	return re, errors.Wrap(err, "match.regexp")
+}
+
+// A Source is a Secret that is pushed, after its template.
+type Source struct {
+	Namespace, Name string
+	Data            map[string][]byte
+}
+
+// A Remote is a remote secret as the spec wants it: one Value without a property, or properties.
+type Remote struct {
+	Target provider.Target
+	Values []Value
+}
+
+// A Value is what a remote secret, or a property of it, shall hold.
+type Value struct {
+	// Property is empty for the whole secret.
+	Property string
+	Data     []byte
+	// Source is the Secret that it comes from.
+	Source string
+	// Err says why there is no Data: the entry stays as it is.
+	Err error
+
+	field string
+}
+
+// Desire returns what the spec wants of one store, in the order of the keys. An error is of class Invalid
+// or Template and names the field; then nothing is to be written.
+func (p *Plan) Desire(ref v1alpha1.StoreRef, sources []Source) ([]Remote, error) {
+	w := &wants{remotes: map[string]*Remote{}, metadata: map[string]string{}}
+	for _, s := range sources {
+		for i, d := range p.spec.Data {
+			field := fmt.Sprintf("spec.data[%d]", i)
+			data, err := whatData(d, s)
+			key := place(d.Match.RemoteRef.RemoteKey, s)
+			w.add(field, key, Value{Property: d.Match.RemoteRef.Property, Data: data, Source: s.Name, Err: err}, raw(d.Metadata))
+		}
+		for i, d := range p.spec.DataTo {
+			if d.StoreRef != nil && !same(*d.StoreRef, ref) {
+				continue
+			}
+			w.many(fmt.Sprintf("spec.dataTo[%d]", i), p.match[i], d, s)
+		}
+	}
+	if w.entries > maxEntries || w.names > maxNames {
+		w.fail("spec: %d remote secrets and properties with %d bytes of names, and at most %d with %d are served; split the object", w.entries, w.names, maxEntries, maxNames)
+	}
+	if w.err != nil {
+		return nil, w.err
+	}
+	var out []Remote
+	for _, key := range slices.Sorted(maps.Keys(w.remotes)) {
+		out = append(out, *w.remotes[key])
+	}
+	return out, nil
+}
+
+// same reports whether two references mean one store. The group may be left out of either.
+func same(a, b v1alpha1.StoreRef) bool {
+	group := func(r v1alpha1.StoreRef) string { g, _, _ := strings.Cut(r.APIVersion, "/"); return g }
+	return a.Kind == b.Kind && a.Name == b.Name && (group(a) == "" || group(b) == "" || group(a) == group(b))
+}
+
+func place(key string, s Source) string {
+	return strings.NewReplacer("${namespace}", s.Namespace, "${name}", s.Name).Replace(key)
+}
+
+// whatData returns the value of an entry.
+func whatData(d v1alpha1.PushData, s Source) ([]byte, error) {
+	if k := d.Match.SecretKey; k != "" {
+		v, ok := s.Data[k]
+		if !ok {
+			return nil, provider.NewError(provider.NotFound, "Secret %q has no key %q; add it or correct match.secretKey", s.Name, k)
+		}
+		return v, nil
+	}
+	object := make(map[string]string, len(s.Data))
+	for _, k := range slices.Sorted(maps.Keys(s.Data)) {
+		v := s.Data[k]
+		if !utf8.Valid(v) {
+			return nil, provider.NewError(provider.Invalid, "key %q of Secret %q is not text, and JSON holds text only; set match.secretKey to push keys one by one", k, s.Name)
+		}
+		if d.ConversionStrategy == reverseUnicode {
+			k = render.RevertKey(k)
+		}
+		if _, twice := object[k]; twice {
+			return nil, provider.NewError(provider.Invalid, "two keys of Secret %q become %q; rename one of them", s.Name, k)
+		}
+		object[k] = string(v)
+	}
+	return render.Marshal(object)
+}
+
+// wants collects what is wanted, and the first thing that is wrong.
+type wants struct {
+	remotes  map[string]*Remote
+	metadata map[string]string // the field that gave a key its metadata
+	// entries and names count what the status will list.
+	entries, names int
+	err            error
+}
+
+func (w *wants) fail(format string, args ...any) {
+	if w.err == nil {
+		w.err = provider.NewError(provider.Invalid, format, args...)
+	}
+}
+
+func (w *wants) add(field, key string, v Value, metadata []byte) {
+	v.field = field
+	w.entries, w.names = w.entries+1, w.names+len(key)+len(v.Property)
+	r := w.remotes[key]
+	if r == nil {
+		r = &Remote{Target: provider.Target{Key: key}}
+		w.remotes[key] = r
+	}
+	for _, o := range r.Values {
+		switch {
+		case o.Property == v.Property && v.Property == "":
+			w.fail("%s: %s pushes to %q already; remove one of them, or use ${name} in the key where several Secrets are selected", field, o.field, key)
+		case o.Property == v.Property:
+			w.fail("%s: %s pushes to property %q of %q already; remove one of them", field, o.field, v.Property, key)
+		case o.Property == "" || v.Property == "":
+			w.fail("%s: %s pushes to %q, too, and only one of them to a property; set a property in both, or use another key", field, o.field, key)
+		}
+	}
+	r.Values = append(r.Values, v)
+	if metadata == nil {
+		return
+	}
+	if r.Target.Metadata != nil && !bytes.Equal(r.Target.Metadata, metadata) {
+		w.fail("%s.metadata: %s gives %q other metadata; give it the same in both, or in one", field, w.metadata[key], key)
+	}
+	r.Target.Metadata, w.metadata[key] = metadata, field
+}
+
+// many adds what an entry of dataTo yields.
+func (w *wants) many(field string, match *regexp.Regexp, d v1alpha1.PushDataTo, s Source) {
+	var kvs []render.KeyValue
+	for _, k := range slices.Sorted(maps.Keys(s.Data)) {
+		if match != nil && !match.MatchString(k) {
+			continue
+		}
+		v := s.Data[k]
+		if d.ConversionStrategy == reverseUnicode {
+			k = render.RevertKey(k)
+		}
+		kvs = append(kvs, render.KeyValue{Key: k, Value: v})
+	}
+	kvs, err := render.Rewrite(kvs, d.Rewrite, field)
+	if err != nil {
+		if w.err == nil {
+			w.err = err
+		}
+		return
+	}
+	for _, kv := range kvs {
+		switch {
+		case kv.Key == "":
+			w.fail("%s: a key becomes empty; correct rewrite", field)
+		case d.RemoteKey != "":
+			v := Value{Property: Literal(kv.Key), Data: kv.Value, Source: s.Name}
+			if err := checkProperty(v.Property); err != nil {
+				w.fail("%s: %s", field, err)
+			}
+			w.add(field, place(d.RemoteKey, s), v, raw(d.Metadata))
+		default:
+			w.add(field, kv.Key, Value{Data: kv.Value, Source: s.Name}, raw(d.Metadata))
+		}
+	}
+}

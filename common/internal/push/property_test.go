@@ -1,0 +1,162 @@
+package push
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/direct-secrets/direct-secrets/common/internal/render"
+)
+
+func TestProperty(t *testing.T) {
+	cases := map[string]struct {
+		reason   string
+		doc      string
+		property string
+		was      string // "-" for absent
+		set      string // the document once it is "v", or the beginning of the error
+		without  string // and once it is removed again
+	}{
+		"Member":    {"Other members keep their bytes.", `{"a":1.50, "b":"x"}`, "b", "x", `{"a":1.50, "b":"v"}`, `{"a":1.50}`},
+		"New":       {"A path makes the objects that it leads through.", `{}`, "db.password", "-", `{"db":{"password":"v"}}`, `{}`},
+		"Beside":    {"A path goes into objects that are there.", `{"db":{"user":"u"}}`, "db.password", "-", `{"db":{"user":"u","password":"v"}}`, `{"db":{"user":"u"}}`},
+		"Literal":   {"A member spelled like the path wins, as when it is read.", `{"tls.crt":"q"}`, "tls.crt", "q", `{"tls.crt":"v"}`, `{}`},
+		"Escaped":   {"A backslash makes a dot a part of the name.", `{}`, `tls\.crt`, "-", `{"tls.crt":"v"}`, `{}`},
+		"Number":    {"A number is a name, too.", `{}`, "0", "-", `{"0":"v"}`, `{}`},
+		"Minus":     {"So is -1.", `{"-1":"x"}`, "-1", "x", `{"-1":"v"}`, `{}`},
+		"NumberIn":  {"Also inside of an object.", `{"l":{"0":"k"}}`, "l.0", "k", `{"l":{"0":"v"}}`, `{}`},
+		"List":      {"A list has no properties that could be told apart.", `{"l":[1,2]}`, "l.0", "1", `property "l.0": "l" is no JSON object there`, ""},
+		"Scalar":    {"Nor has a text.", `{"a":"s"}`, "a.b", "-", `property "a.b": "a" is no JSON object there`, ""},
+		"Unicode":   {"A name is any text.", `{"ключ":"x"}`, "ключ", "x", `{"ключ":"v"}`, `{}`},
+		"Space":     {"Also one with a space.", `{}`, "a b", "-", `{"a b":"v"}`, `{}`},
+		"Escapes":   {"A member may be spelled with escapes.", `{"a\u0062c":"1"}`, "abc", "1", `{"a\u0062c":"v"}`, `{}`},
+		"JSONValue": {"A value that is no text is the JSON that it is.", `{"a":{"b":[1]}}`, "a", `{"b":[1]}`, `{"a":"v"}`, `{}`},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			doc, err := parse([]byte(tc.doc))
+			if err != nil {
+				t.Fatal(err)
+			}
+			was, ok := doc.has(tc.property)
+			if !ok {
+				was = []byte("-")
+			}
+			set, err := doc.set(tc.property, []byte("v"))
+			if err != nil {
+				if got := err.Error(); len(got) < len(tc.set) || got[:len(tc.set)] != tc.set {
+					t.Errorf("%s\nerror %q, want %q…", tc.reason, got, tc.set)
+				}
+				return
+			}
+			without, err := set.without(tc.property)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff([]string{tc.was, tc.set, tc.without}, []string{string(was), string(set), string(without)}); diff != "" {
+				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestCheckProperty(t *testing.T) {
+	for property, ok := range map[string]bool{
+		"a": true, "a.b": true, `a\.b`: true, `a\\b`: true, "a b": true, "0": true, "ключ": true,
+		"": false, ".a": false, "a.": false, "a..b": false, "a.*": false, "#": false, "@this": false, "a|b": false,
+		"{a,b}": false, `a\b`: false, "a:b": false, "a\nb": false, "!x": false,
+	} {
+		if err := checkProperty(property); (err == nil) != ok {
+			t.Errorf("checkProperty(%q): %v, want ok: %t", property, err, ok)
+		}
+	}
+}
+
+// FuzzProperty sets and removes properties of any document: what is set can be read by an ExternalSecret,
+// and nothing else changes.
+func FuzzProperty(f *testing.F) {
+	f.Add(`{"a":1}`, "b.c", "v")
+	f.Add(`{"tls.crt":"x","0":{"1":[]}}`, "0.2", "<&>")
+	f.Add(`{}`, `a\.b`, "")
+	f.Fuzz(func(t *testing.T, raw, property, value string) {
+		doc, err := parse([]byte(raw))
+		if err != nil || checkProperty(property) != nil || len(property) > 500 {
+			return
+		}
+		_, existed := doc.has(property)
+		set, err := doc.set(property, []byte(value))
+		if err != nil {
+			return
+		}
+		if !json.Valid(set) {
+			t.Fatalf("%q with %q set is no JSON: %q", raw, property, set)
+		}
+		if got, ok := set.has(property); !ok || string(got) != value {
+			t.Fatalf("%q with %q set to %q has %q: %s", raw, property, value, got, set)
+		}
+		if got, err := render.Property(set, property); err != nil || string(got) != value {
+			t.Fatalf("an ExternalSecret reads property %q of %q as %q, error %v; want %q", property, set, got, err, value)
+		}
+		without, err := set.without(property)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, ok := without.has(property); ok && !twice(raw) {
+			t.Fatalf("%q without %q is %q", set, property, without)
+		}
+		var before, after map[string]any
+		if json.Unmarshal([]byte(raw), &before) != nil || json.Unmarshal(without, &after) != nil {
+			t.Fatalf("%q without %q is no object: %q", raw, property, without)
+		}
+		if !existed && !hollow(before) && !twice(raw) {
+			if diff := cmp.Diff(before, after); diff != "" {
+				t.Fatalf("%q set and removed: -before, +after:\n%s", property, diff)
+			}
+		}
+	})
+}
+
+// hollow reports whether an object holds an empty one, which goes with the last property set below it.
+func hollow(v any) bool {
+	switch v := v.(type) {
+	case map[string]any:
+		for _, m := range v {
+			if o, ok := m.(map[string]any); ok && len(o) == 0 || hollow(m) {
+				return true
+			}
+		}
+	case []any:
+		for _, m := range v {
+			if hollow(m) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// twice reports whether a document has a member twice, of which JSON knows no order.
+func twice(raw string) bool {
+	var v any
+	if json.Unmarshal([]byte(raw), &v) != nil {
+		return true
+	}
+	out, err := json.Marshal(v)
+	return err != nil || members(raw) != members(string(out))
+}
+
+func members(raw string) int {
+	n, inText := 0, false
+	for i := 0; i < len(raw); i++ {
+		switch {
+		case raw[i] == '\\':
+			i++
+		case raw[i] == '"':
+			inText = !inText
+		case raw[i] == ':' && !inText:
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,68 @@
+package render
+
+import (
+	"encoding/base64"
+	"fmt"
+	"strings"
+
+	"github.com/direct-secrets/direct-secrets/common/provider"
+)
+
+// The decoding strategies; unset means None.
+const (
+	decodeNone      = "None"
+	decodeBase64    = "Base64"
+	decodeBase64URL = "Base64URL"
+	decodeAuto      = "Auto"
+)
+
+// Decode decodes a value as a decodingStrategy says: None leaves it, Base64 and Base64URL take the
+// alphabets of RFC 4648, padded or not, on one line or on many. Auto decodes what is padded Base64 or
+// Base64URL and leaves everything else; it takes any word of four letters for Base64, too.
+func Decode(value []byte, strategy string) ([]byte, error) {
+	std, url := base64.StdEncoding, base64.URLEncoding
+	text := strings.TrimSpace(string(value))
+	var tries []*base64.Encoding
+	switch {
+	case strategy == decodeBase64:
+		tries = []*base64.Encoding{std, base64.RawStdEncoding}
+	case strategy == decodeBase64URL:
+		tries = []*base64.Encoding{url, base64.RawURLEncoding}
+	case strategy == decodeAuto && text != "":
+		tries = []*base64.Encoding{std, url}
+	default:
+		return value, nil
+	}
+	for _, e := range tries {
+		if out, err := e.DecodeString(text); err == nil {
+			return out, nil
+		}
+	}
+	if strategy == decodeAuto {
+		return value, nil
+	}
+	return nil, provider.NewError(provider.Invalid, "its value is not %s, as decodingStrategy asks; correct the value or the strategy", strategy)
+}
+
+// The conversion strategies; unset means Default.
+const (
+	convertDefault = "Default"
+	convertUnicode = "Unicode"
+)
+
+// ConvertKey replaces each character that a Secret key may not hold: by "_", or, with the strategy
+// Unicode, by _U and its code in four or more hexadecimal digits, and another _.
+func ConvertKey(key, strategy string) string {
+	var b strings.Builder
+	for _, c := range key {
+		switch {
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '-', c == '_', c == '.':
+			b.WriteRune(c)
+		case strategy == convertUnicode:
+			fmt.Fprintf(&b, "_U%04x_", c)
+		default:
+			b.WriteByte('_')
+		}
+	}
+	return b.String()
+}

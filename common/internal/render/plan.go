@@ -1,0 +1,187 @@
+// Package render turns an ExternalSecret and the remote values that it names into the keys and
+// values of its Secret. It does no I/O.
+package render
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/provider"
+)
+
+// DefaultRefreshInterval is the time between two refreshes where the spec does not say.
+const DefaultRefreshInterval = time.Hour
+
+// A Source is one read that a spec asks for. It is comparable: equal sources are one read.
+type Source struct {
+	Store v1alpha1.StoreRef
+	provider.Read
+	// Generator is true for the values that the generator named by Store has made for the object. There is
+	// nothing to Read.
+	Generator bool `json:",omitempty"`
+}
+
+// A Plan is what a valid spec asks for.
+type Plan struct {
+	// Sources without duplicates, in the order of the spec.
+	Sources []Source
+	// Interval between two refreshes.
+	Interval time.Duration
+	// Target is the name of the Secret.
+	Target string
+	// Texts are the ConfigMaps and Secrets that hold templates.
+	Texts []TextRef
+}
+
+// Stores returns the stores that the plan reads, without duplicates.
+func (p Plan) Stores() []v1alpha1.StoreRef {
+	var refs []v1alpha1.StoreRef
+	for _, s := range p.Sources {
+		if !slices.Contains(refs, s.Store) {
+			refs = append(refs, s.Store)
+		}
+	}
+	return refs
+}
+
+// NewPlan checks a spec and returns its plan. The error names the field and the fix.
+func NewPlan(es *v1alpha1.ExternalSecret) (Plan, error) {
+	interval, err := es.Spec.RefreshInterval.Or(DefaultRefreshInterval)
+	if err != nil {
+		return Plan{}, errors.Wrap(err, "spec.refreshInterval")
+	}
+	p := Plan{Interval: interval, Target: es.TargetName(), Texts: textsOf(es.Spec.Target.Template)}
+	if msgs := validation.IsDNS1123Subdomain(p.Target); len(msgs) > 0 {
+		return Plan{}, errors.Errorf("spec.target.name: %q cannot be the name of a Secret: %s", p.Target, msgs[0])
+	}
+	if err := unsupported(es); err != nil {
+		return Plan{}, err
+	}
+	if len(es.Spec.Data)+len(es.Spec.DataFrom) == 0 {
+		return Plan{}, errors.New("spec: nothing to read; add an entry to data or dataFrom")
+	}
+	for i, e := range es.Spec.DataFrom {
+		if err := p.addMany(storeOfDataFrom(es, e), e); err != nil {
+			return Plan{}, errors.Wrapf(err, "spec.dataFrom[%d]", i)
+		}
+	}
+	seen := map[string]int{}
+	for i, e := range es.Spec.Data {
+		if msgs := validation.IsConfigMapKey(e.SecretKey); len(msgs) > 0 {
+			return Plan{}, errors.Errorf("spec.data[%d].secretKey: %q cannot be a key of a Secret; use letters, digits, '-', '_' and '.'", i, e.SecretKey)
+		}
+		if j, twice := seen[e.SecretKey]; twice {
+			return Plan{}, errors.Errorf("spec.data[%d].secretKey: %q is already filled by spec.data[%d]; remove one of them", i, e.SecretKey, j)
+		}
+		seen[e.SecretKey] = i
+		if err := p.add(storeOfData(es, e), "remoteRef", e.RemoteRef); err != nil {
+			return Plan{}, errors.Wrapf(err, "spec.data[%d]", i)
+		}
+	}
+	return p, nil
+}
+
+func (p *Plan) addMany(ref *v1alpha1.StoreRef, e v1alpha1.DataFromEntry) error {
+	if g := generatorOf(e); g != nil {
+		if g.Kind == "" || g.Name == "" {
+			return errors.New("sourceRef.generatorRef: kind or name is empty; set both")
+		}
+		p.addSource(generatedBy(*g))
+		return nil
+	}
+	if e.Extract != nil {
+		return p.add(ref, "extract", *e.Extract)
+	}
+	s := searchOf(*e.Find)
+	if s == (provider.Search{}) {
+		return errors.New("find: nothing says what to find; set path, name or tags")
+	}
+	if _, err := s.Query(); err != nil {
+		return err
+	}
+	return p.read(ref, provider.Read{Search: s})
+}
+
+// add adds what the field of an entry reads.
+func (p *Plan) add(ref *v1alpha1.StoreRef, field string, r v1alpha1.RemoteRef) error {
+	if strings.TrimSpace(r.Key) == "" {
+		return errors.Errorf("%s.key is empty; name the remote secret", field)
+	}
+	return p.read(ref, provider.Read{Ref: RefOf(r)})
+}
+
+func (p *Plan) read(ref *v1alpha1.StoreRef, read provider.Read) error {
+	if ref == nil {
+		return errors.New("no store to read from; set spec.storeRef or sourceRef.storeRef")
+	}
+	if ref.Kind == "" || ref.Name == "" {
+		return errors.New("storeRef: kind or name is empty; set both")
+	}
+	p.addSource(Source{Store: *ref, Read: read})
+	return nil
+}
+
+func (p *Plan) addSource(s Source) {
+	if !slices.Contains(p.Sources, s) {
+		p.Sources = append(p.Sources, s)
+	}
+}
+
+// generatorOf returns the generator of an entry; nil if it reads a store.
+func generatorOf(e v1alpha1.DataFromEntry) *v1alpha1.StoreRef {
+	if e.SourceRef == nil {
+		return nil
+	}
+	return e.SourceRef.GeneratorRef
+}
+
+func generatedBy(generator v1alpha1.StoreRef) Source {
+	return Source{Store: generator, Generator: true}
+}
+
+// GeneratorKey is how the status calls the values of a generator.
+func GeneratorKey(ref v1alpha1.StoreRef) string { return ref.Kind + "/" + ref.Name }
+
+// Generators returns the generators whose values the plan wants, each once.
+func (p Plan) Generators() []v1alpha1.StoreRef {
+	var refs []v1alpha1.StoreRef
+	for _, s := range p.Sources {
+		if s.Generator {
+			refs = append(refs, s.Store)
+		}
+	}
+	return refs
+}
+
+// RefOf returns the read that a remoteRef asks for. Its property is taken out later, so that ten
+// properties of one secret are one read.
+func RefOf(r v1alpha1.RemoteRef) provider.Ref {
+	return provider.Ref{Key: r.Key, Version: r.Version, Metadata: r.MetadataPolicy == metadataFetch}
+}
+
+func searchOf(f v1alpha1.Find) provider.Search {
+	name := ""
+	if f.Name != nil {
+		name = f.Name.RegExp
+	}
+	return provider.NewSearch(f.Path, name, f.Tags)
+}
+
+func storeOfData(es *v1alpha1.ExternalSecret, e v1alpha1.DataEntry) *v1alpha1.StoreRef {
+	if e.SourceRef != nil {
+		return &e.SourceRef.StoreRef
+	}
+	return es.Spec.StoreRef
+}
+
+func storeOfDataFrom(es *v1alpha1.ExternalSecret, e v1alpha1.DataFromEntry) *v1alpha1.StoreRef {
+	if e.SourceRef != nil && e.SourceRef.StoreRef != nil {
+		return e.SourceRef.StoreRef
+	}
+	return es.Spec.StoreRef
+}

@@ -1,0 +1,397 @@
+package render
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
+	"go.yaml.in/yaml/v3"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/internal/render/cryptofuncs"
+	"github.com/direct-secrets/direct-secrets/common/internal/render/template"
+	"github.com/direct-secrets/direct-secrets/common/provider"
+)
+
+// The enums of a template; unset means the first of each.
+const (
+	mergeReplace, mergeMerge                            = v1alpha1.TemplateMergePolicy("Replace"), v1alpha1.TemplateMergePolicy("Merge")
+	targetData, targetLabels, targetAnnotations         = "Data", "Labels", "Annotations"
+	templateAsValues, templateAsKeysAndValues           = "Values", "KeysAndValues"
+	templateField, labelsField, annotationsField string = "spec.target.template", "metadata.labels", "metadata.annotations"
+)
+
+const (
+	// maxAnnotations is what a template may yield of annotations in all, in bytes. The API server takes
+	// 256 KiB; the rest is for the operator's marks.
+	maxAnnotations = 252 << 10
+	// maxYAML is how many elements what all templates of a Secret yield as YAML may have, where sixteen
+	// bytes count as one more. An element costs a microsecond and some hundred bytes.
+	maxYAML = 200_000
+)
+
+// A TextRef names a ConfigMap or Secret, in the namespace of the ExternalSecret, that holds templates.
+type TextRef struct {
+	// Secret is true for a Secret, false for a ConfigMap.
+	Secret bool
+	Name   string
+}
+
+// Kind returns the Kind in words.
+func (r TextRef) Kind() string {
+	if r.Secret {
+		return "Secret"
+	}
+	return "ConfigMap"
+}
+
+// Texts are the contents of the ConfigMaps and Secrets that a plan names, by key. One that is not there
+// does not exist.
+type Texts map[TextRef]map[string]string
+
+// textsOf returns what a template reads besides itself, without duplicates.
+func textsOf(t *v1alpha1.Template) []TextRef {
+	var refs []TextRef
+	if t == nil {
+		return nil
+	}
+	for _, f := range t.TemplateFrom {
+		if ref, src := sourceOf(f); src != nil && !slices.Contains(refs, ref) {
+			refs = append(refs, ref)
+		}
+	}
+	return refs
+}
+
+func sourceOf(f v1alpha1.TemplateFrom) (TextRef, *v1alpha1.TemplateSource) {
+	switch {
+	case f.ConfigMap != nil:
+		return TextRef{Name: f.ConfigMap.Name}, f.ConfigMap
+	case f.Secret != nil:
+		return TextRef{Secret: true, Name: f.Secret.Name}, f.Secret
+	}
+	return TextRef{}, nil
+}
+
+// checkTemplate says what is wrong with a template, as far as that shows without values. The target is the name of
+// the Secret that it makes.
+func checkTemplate(t *v1alpha1.Template, target string) error {
+	if t == nil {
+		return nil
+	}
+	if t.Type == string(corev1.SecretTypeServiceAccountToken) || t.Type == string(corev1.SecretTypeBootstrapToken) {
+		return errors.Errorf("type: %s gives rights in the cluster and is refused", t.Type)
+	}
+	if err := known(enum{"mergePolicy", string(t.MergePolicy), names(mergeReplace, mergeMerge)}); err != nil {
+		return err
+	}
+	for _, k := range slices.Sorted(maps.Keys(t.Data)) {
+		if err := checkKey(k); err != nil {
+			return errors.Wrapf(err, "data[%.64s]", k)
+		}
+	}
+	for _, k := range slices.Sorted(maps.Keys(t.Metadata.Labels)) {
+		if err := checkMetadataKey(k); err != nil {
+			return errors.Wrapf(err, "%s[%.64s]", labelsField, k)
+		}
+	}
+	for _, k := range slices.Sorted(maps.Keys(t.Metadata.Annotations)) {
+		if err := checkMetadataKey(k); err != nil {
+			return errors.Wrapf(err, "%s[%.64s]", annotationsField, k)
+		}
+	}
+	for i, f := range t.TemplateFrom {
+		if err := checkTemplateFrom(f, target); err != nil {
+			return errors.Wrapf(err, "templateFrom[%d]", i)
+		}
+	}
+	return nil
+}
+
+func checkTemplateFrom(f v1alpha1.TemplateFrom, target string) error {
+	set := 0
+	for _, is := range []bool{f.ConfigMap != nil, f.Secret != nil, f.Literal != nil} {
+		if is {
+			set++
+		}
+	}
+	if set != 1 {
+		return errors.Errorf("it has %d of configMap, secret and literal; set exactly one", set)
+	}
+	if err := known(enum{"target", f.Target, []string{targetData, targetLabels, targetAnnotations}}); err != nil {
+		return err
+	}
+	ref, src := sourceOf(f)
+	if src == nil {
+		return nil
+	}
+	field := strings.ToLower(ref.Kind()[:1]) + ref.Kind()[1:]
+	if msgs := validation.IsDNS1123Subdomain(src.Name); len(msgs) > 0 {
+		return errors.Errorf("%s.name: %q cannot be the name of a %s", field, src.Name, ref.Kind())
+	}
+	if ref.Secret && src.Name == target { // Each write would be a reason to write again.
+		return errors.Errorf("%s.name: %q is the Secret that this ExternalSecret writes; keep the templates in another", field, src.Name)
+	}
+	if len(src.Items) == 0 {
+		return errors.Errorf("%s.items is empty; name the keys that hold templates", field)
+	}
+	for i, item := range src.Items {
+		if err := known(enum{"templateAs", item.TemplateAs, []string{templateAsValues, templateAsKeysAndValues}}); err != nil {
+			return errors.Wrapf(err, "%s.items[%d]", field, i)
+		}
+	}
+	return nil
+}
+
+func checkKey(k string) error { return named(k, refusedKey(k)) }
+
+func checkMetadataKey(k string) error { return named(k, refusedMetadataKey(k)) }
+
+// named returns an error that shows a key of the spec, unless there is nothing against it.
+func named(k, why string) error {
+	if why == "" {
+		return nil
+	}
+	return errors.Errorf("%.64q %s", k, why)
+}
+
+// refusedKey says what is wrong with a key, without showing it.
+func refusedKey(k string) string {
+	if len(validation.IsConfigMapKey(k)) > 0 {
+		return "cannot be a key of a Secret; use letters, digits, '-', '_' and '.'"
+	}
+	return ""
+}
+
+// refusedMetadataKey says what is wrong with a key, without showing it. It refuses what is no label or
+// annotation, and what is this project's own: by its marks and labels it knows what it may change.
+func refusedMetadataKey(k string) string {
+	if msgs := validation.IsQualifiedName(k); len(msgs) > 0 {
+		return "cannot be a label or annotation: " + msgs[0]
+	}
+	prefix, _, _ := strings.Cut(k, "/")
+	if prefix == v1alpha1.Group || strings.HasSuffix(prefix, "."+v1alpha1.Group) {
+		return "is the operator's own; choose another"
+	}
+	return ""
+}
+
+// engine is the one that renders all templates.
+var engine = func() *template.Engine {
+	added := map[string]template.Function{}
+	for name, call := range cryptofuncs.Functions() {
+		added[name] = template.Function{Call: call, Steps: costOf(name)}
+	}
+	e, err := template.New(added)
+	if err != nil {
+		panic(err) // The functions are known when this is compiled, and a test makes one.
+	}
+	return e
+}()
+
+// renderTemplate shapes an output by a template. The error is of class Template, names the template and
+// the line, and shows no value.
+func renderTemplate(t *v1alpha1.Template, out *Output, texts Texts) error {
+	s := &shaping{values: make(map[string]string, len(out.Data)), texts: texts, budget: template.NewBudget()}
+	for k, v := range out.Data {
+		s.values[k] = string(v)
+	}
+	out.Data = maps.Clone(out.Data)
+	if yieldsData(t) && t.MergePolicy != mergeMerge {
+		out.Data = map[string][]byte{}
+	}
+	s.out = out
+	out.Labels, out.Annotations = map[string]string{}, map[string]string{}
+	for i, f := range t.TemplateFrom {
+		if err := s.from(f, fmt.Sprintf("%s.templateFrom[%d]", templateField, i)); err != nil {
+			return err
+		}
+	}
+	for _, m := range []struct {
+		field, target string
+		templates     map[string]string
+	}{
+		{"data", targetData, t.Data},
+		{labelsField, targetLabels, t.Metadata.Labels},
+		{annotationsField, targetAnnotations, t.Metadata.Annotations},
+	} {
+		for _, k := range slices.Sorted(maps.Keys(m.templates)) {
+			name := fmt.Sprintf("%s.%s[%s]", templateField, m.field, k)
+			v, err := s.execute(name, m.templates[k])
+			if err == nil {
+				err = s.put(name, m.target, k, v)
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+	size := 0
+	for k, v := range out.Annotations {
+		size += len(k) + len(v)
+	}
+	if size > maxAnnotations {
+		return failed("%s: the annotations are %d bytes in all, and at most %d are served", templateField, size, maxAnnotations)
+	}
+	return nil
+}
+
+// yieldsData reports whether a template is about more than labels and annotations.
+func yieldsData(t *v1alpha1.Template) bool {
+	return len(t.Data) > 0 || slices.ContainsFunc(t.TemplateFrom, func(f v1alpha1.TemplateFrom) bool {
+		return f.Target == "" || f.Target == targetData
+	})
+}
+
+// failed is an error of class Template.
+func failed(format string, args ...any) *provider.Error {
+	return provider.NewError(provider.Template, format, args...)
+}
+
+type shaping struct {
+	values map[string]string
+	texts  Texts
+	budget *template.Budget
+	out    *Output
+	// yaml counts up to maxYAML.
+	yaml int
+}
+
+func (s *shaping) execute(name, text string) ([]byte, error) {
+	v, err := engine.Execute(name, text, s.values, s.budget)
+	if err != nil {
+		return nil, failed("%s", err)
+	}
+	return v, nil
+}
+
+// from renders templates that are kept elsewhere.
+func (s *shaping) from(f v1alpha1.TemplateFrom, at string) error {
+	if f.Literal != nil {
+		return s.keysAndValues(at+".literal", f.Target, *f.Literal)
+	}
+	ref, src := sourceOf(f)
+	texts, ok := s.texts[ref]
+	if !ok {
+		return failed("%s: %s %q does not exist; create it or correct the name", at, ref.Kind(), ref.Name)
+	}
+	for _, item := range src.Items {
+		text, ok := texts[item.Key]
+		name := fmt.Sprintf("%s %s %q key %q", at, ref.Kind(), ref.Name, item.Key)
+		switch {
+		case !ok:
+			return failed("%s: it has no such key", name)
+		case item.TemplateAs == templateAsKeysAndValues:
+			if err := s.keysAndValues(name, f.Target, text); err != nil {
+				return err
+			}
+			continue
+		}
+		v, err := s.execute(name, text)
+		if err == nil {
+			err = s.put(name, f.Target, item.Key, v)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// keysAndValues renders a template that yields a YAML mapping from keys to scalars.
+func (s *shaping) keysAndValues(name, target, text string) error {
+	out, err := s.execute(name, text)
+	if err != nil {
+		return err
+	}
+	if s.yaml += len(out)/16 + elements(out); s.yaml > maxYAML {
+		return failed("%s: what the templates of this Secret yield as YAML has too many elements; yield fewer keys, or large values by templates of their own", name)
+	}
+	var doc yaml.Node
+	documents := yaml.NewDecoder(bytes.NewReader(out))
+	switch err := documents.Decode(&doc); {
+	case errors.Is(err, io.EOF):
+		return nil // Nothing, or a comment.
+	case err != nil:
+		return failed("%s: what it yields is not YAML", name)
+	case !errors.Is(documents.Decode(&yaml.Node{}), io.EOF):
+		return failed("%s: what it yields is not one YAML document", name)
+	}
+	m := doc.Content[0]
+	if m.Kind != yaml.MappingNode {
+		return failed("%s: what it yields is not a YAML mapping of keys to values", name)
+	}
+	lines := make(map[string]int, len(m.Content)/2)
+	for i := 0; i+1 < len(m.Content); i += 2 {
+		k, v := m.Content[i], m.Content[i+1]
+		if k.Kind != yaml.ScalarNode || v.Kind != yaml.ScalarNode {
+			return failed("%s: line %d of what it yields: a key or value is not a string; put values of several lines or with structure into a block with |", name, k.Line)
+		}
+		if line, twice := lines[k.Value]; twice {
+			return failed("%s: line %d of what it yields: the key is already in line %d; yield each key once", name, k.Line, line)
+		}
+		lines[k.Value] = k.Line
+		if err := s.put(fmt.Sprintf("%s: line %d of what it yields", name, k.Line), target, k.Value, []byte(v.Value)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// elements returns an upper bound of the elements of a YAML document.
+func elements(text []byte) int {
+	n := 0
+	for _, c := range "\n:,[{-?&*!#" {
+		n += bytes.Count(text, []byte(string(c)))
+	}
+	return n
+}
+
+// put puts a value where it belongs. Its errors do not show the key, which may be a value.
+func (s *shaping) put(name, target, key string, value []byte) error {
+	switch target {
+	case targetLabels:
+		if why := refusedMetadataKey(key); why != "" {
+			return failed("%s: the key %s", name, why)
+		}
+		if len(validation.IsValidLabelValue(string(value))) > 0 {
+			return failed("%s: the value cannot be that of a label; it has at most 63 letters, digits, '-', '_' and '.', the first and last of them a letter or digit", name)
+		}
+		s.out.Labels[key] = string(value)
+	case targetAnnotations:
+		if why := refusedMetadataKey(key); why != "" {
+			return failed("%s: the key %s", name, why)
+		}
+		if !utf8.Valid(value) {
+			return failed("%s: the value cannot be that of an annotation, because it is not UTF-8; encode it, for example with b64enc", name)
+		}
+		s.out.Annotations[key] = string(value)
+	default:
+		if why := refusedKey(key); why != "" {
+			return failed("%s: the key %s", name, why)
+		}
+		s.out.Data[key] = value
+	}
+	return nil
+}
+
+// costOf is what a function costs in steps of the engine's budget, about a microsecond each. Archives and
+// RSA can cost more by a hundred times if somebody means harm; so few calls of those are served.
+func costOf(name string) int {
+	switch {
+	case strings.HasPrefix(name, "pkcs12"):
+		return 240_000 // Its keys are derived from a password, in as many rounds as the archive says: up to 0.4 s.
+	case name == "rsaDecrypt":
+		return 100_000
+	case strings.HasPrefix(name, "jwk"):
+		return 60_000 // An RSA key is looked at before it is taken.
+	}
+	return 20_000
+}

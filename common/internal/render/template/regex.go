@@ -1,0 +1,300 @@
+package template
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"regexp/syntax"
+	"unicode/utf8"
+
+	"github.com/direct-secrets/direct-secrets/common/internal/pattern"
+)
+
+const (
+	// maxPattern is the longest regular expression, in bytes.
+	maxPattern = 4 << 10
+	// maxProgram is how many instructions a regular expression may compile to.
+	maxProgram = 5_000
+	// classRunes is how many characters of a class cost as much as one more instruction: a large one takes longer
+	// to search.
+	classRunes = 16
+)
+
+// A searcher finds the matches of a regular expression and charges for every character that the
+// search looks at. The methods of regexp that find all matches take quadratic time for some
+// expressions, and nothing stops them; here each match is one search over a reader that counts.
+type searcher struct {
+	run *run
+	re  *regexp.Regexp
+	// pattern is the expression in a form that is complete by itself, unlike \Qtext.
+	pattern string
+	// after finds a match behind the first character that it is given. That character is there
+	// so that \b and ^ see what precedes the text.
+	after *regexp.Regexp
+	// price is what one character costs, in 64ths of a step.
+	price int
+}
+
+// errPattern says that a regular expression is malformed.
+var errPattern = &failure{"the regular expression is malformed"}
+
+// newSearcher compiles expr. The error for a malformed one is errPattern.
+func newSearcher(r *run, expr string) (*searcher, error) {
+	if len(expr) > maxPattern {
+		return nil, &failure{fmt.Sprintf("the regular expression is longer than %d bytes", maxPattern)}
+	}
+	parsed, err := syntax.Parse(expr, syntax.Perl)
+	if err != nil {
+		return nil, errPattern
+	}
+	size := pattern.Size(parsed, classRunes, maxProgram+1)
+	if size > maxProgram {
+		return nil, &failure{"the regular expression is too large; use fewer or smaller repetitions"}
+	}
+	if err := r.budget.spend(10+2*size+len(expr)/4, 0); err != nil {
+		return nil, err
+	}
+	re, err := regexp.Compile(expr)
+	if err != nil {
+		return nil, errPattern
+	}
+	return &searcher{run: r, re: re, pattern: parsed.String(), price: 8 + size}, nil
+}
+
+// A Replacer replaces the matches of a regular expression within a budget, outside of any template. The
+// methods of regexp take quadratic time for some expressions, and nothing stops them.
+type Replacer struct{ searcher *searcher }
+
+// NewReplacer returns a Replacer for an expression in the syntax of regexp.
+func NewReplacer(re *regexp.Regexp, b *Budget) (*Replacer, error) {
+	parsed, err := syntax.Parse(re.String(), syntax.Perl)
+	if err != nil {
+		return nil, errPattern
+	}
+	size := pattern.Size(parsed, classRunes, maxProgram+1)
+	return &Replacer{&searcher{run: &run{budget: b}, re: re, pattern: parsed.String(), price: 8 + size}}, nil
+}
+
+// Replace does what ReplaceAllString of regexp does. It fails if the budget is spent.
+func (r *Replacer) Replace(text, replacement string) (string, error) {
+	return r.searcher.expand(text, replacement)
+}
+
+// find returns the first match at or after pos like FindStringSubmatchIndex, or nil.
+func (s *searcher) find(text string, pos int) ([]int, error) {
+	re, from := s.re, pos
+	if pos > 0 {
+		if s.after == nil {
+			if err := s.run.budget.spend(10+2*s.price, 0); err != nil {
+				return nil, err
+			}
+			after, err := regexp.Compile(`(?s:\A.)(?s:.*?)(` + s.pattern + `)`)
+			if err != nil {
+				return nil, &failure{"the regular expression is too large"}
+			}
+			s.after = after
+		}
+		_, width := utf8.DecodeLastRuneInString(text[:pos])
+		re, from = s.after, pos-width
+	}
+	in := &counter{text: text[from:], price: s.price, budget: s.run.budget}
+	loc := re.FindReaderSubmatchIndex(in)
+	if in.err == nil {
+		in.err = s.run.budget.spend(1+in.work/64, 0)
+	}
+	if in.err != nil || loc == nil {
+		return nil, in.err
+	}
+	if pos > 0 {
+		loc = loc[2:]
+	}
+	for i := range loc {
+		if loc[i] >= 0 {
+			loc[i] += from
+		}
+	}
+	return loc, nil
+}
+
+// each calls f with every match, at most limit of them if that is not negative. Like regexp it
+// passes over an empty match right behind another match.
+func (s *searcher) each(text string, limit int, f func(loc []int) error) error {
+	previous := -1
+	for pos := 0; pos <= len(text) && limit != 0; {
+		loc, err := s.find(text, pos)
+		if err != nil {
+			return err
+		}
+		if loc == nil {
+			return nil
+		}
+		accepted := loc[1] != pos || loc[0] != previous
+		if loc[1] == pos {
+			_, width := utf8.DecodeRuneInString(text[pos:])
+			pos += max(width, 1)
+		} else {
+			pos = loc[1]
+		}
+		previous = loc[1]
+		if accepted {
+			limit--
+			if err := f(loc); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// A counter reads text for a search and ends early when the budget is spent.
+type counter struct {
+	text   string
+	price  int
+	work   int
+	budget *Budget
+	err    error
+}
+
+// ReadRune implements io.RuneReader.
+func (c *counter) ReadRune() (rune, int, error) {
+	if c.text == "" || c.err != nil {
+		return 0, 0, io.EOF
+	}
+	if c.work += c.price; c.work > 64*1024 {
+		c.err = c.budget.spend(c.work/64, 0)
+		c.work = 0
+	}
+	r, width := utf8.DecodeRuneInString(c.text)
+	c.text = c.text[width:]
+	return r, width, nil
+}
+
+// The functions on regular expressions do what sprig's do. A malformed expression is an error for
+// all but regexMatch, which says that nothing matches it.
+
+func regexMatch(r *run, pattern, text string) (bool, error) {
+	found, err := mustRegexMatch(r, pattern, text)
+	if errors.Is(err, errPattern) {
+		return false, nil
+	}
+	return found, err
+}
+
+func mustRegexMatch(r *run, pattern, text string) (bool, error) {
+	s, err := newSearcher(r, pattern)
+	if err != nil {
+		return false, err
+	}
+	loc, err := s.find(text, 0)
+	return loc != nil, err
+}
+
+func regexFind(r *run, pattern, text string) (string, error) {
+	s, err := newSearcher(r, pattern)
+	if err != nil {
+		return "", err
+	}
+	loc, err := s.find(text, 0)
+	if loc == nil {
+		return "", err
+	}
+	return text[loc[0]:loc[1]], nil
+}
+
+func regexFindAll(r *run, pattern, text string, limit int) ([]string, error) {
+	s, err := newSearcher(r, pattern)
+	if err != nil {
+		return nil, err
+	}
+	var found []string
+	err = s.each(text, limit, func(loc []int) error {
+		if len(found) >= maxElements {
+			return tooMany()
+		}
+		found = append(found, text[loc[0]:loc[1]])
+		return nil
+	})
+	return found, err
+}
+
+func regexReplaceAll(r *run, pattern, text, replacement string) (string, error) {
+	s, err := newSearcher(r, pattern)
+	if err != nil {
+		return "", err
+	}
+	return s.expand(text, replacement)
+}
+
+func regexReplaceAllLiteral(r *run, pattern, text, replacement string) (string, error) {
+	s, err := newSearcher(r, pattern)
+	if err != nil {
+		return "", err
+	}
+	return s.replace(text, replacement, func(out []byte, _ []int) []byte { return append(out, replacement...) })
+}
+
+// expand puts for each match the replacement, in which $1 stands for a group.
+func (s *searcher) expand(text, replacement string) (string, error) {
+	return s.replace(text, replacement, func(out []byte, loc []int) []byte {
+		return s.re.ExpandString(out, replacement, text, loc)
+	})
+}
+
+// replace puts for each match what add appends. A single replacement may be long, because it
+// may name a long match many times, so it is measured before.
+func (s *searcher) replace(text, replacement string, add func(out []byte, loc []int) []byte) (string, error) {
+	references := 0
+	for _, c := range []byte(replacement) {
+		if c == '$' {
+			references++
+		}
+	}
+	var out []byte
+	end := 0
+	err := s.each(text, -1, func(loc []int) error {
+		growth := loc[0] - end + len(replacement) + references*(loc[1]-loc[0])
+		if len(out)+growth > maxValue {
+			return tooLarge()
+		}
+		out = append(out, text[end:loc[0]]...)
+		out = add(out, loc)
+		end = loc[1]
+		return s.run.budget.spend(1+growth/256, 0)
+	})
+	return string(append(out, text[end:]...)), err
+}
+
+// regexSplit returns the parts of text between the matches, at most limit if that is not negative.
+func regexSplit(r *run, pattern, text string, limit int) ([]string, error) {
+	s, err := newSearcher(r, pattern)
+	if err != nil {
+		return nil, err
+	}
+	if limit == 0 {
+		return nil, nil
+	}
+	if pattern != "" && text == "" {
+		return []string{""}, nil
+	}
+	parts := []string{}
+	begin, end := 0, 0
+	err = s.each(text, limit, func(loc []int) error {
+		if len(parts) >= maxElements {
+			return tooMany()
+		}
+		if limit > 0 && len(parts) >= limit-1 {
+			return nil
+		}
+		end = loc[0]
+		if loc[1] != 0 {
+			parts = append(parts, text[begin:end])
+		}
+		begin = loc[1]
+		return nil
+	})
+	if end != len(text) {
+		parts = append(parts, text[begin:])
+	}
+	return parts, err
+}

@@ -1,0 +1,99 @@
+// Package resolve finds the stores that objects refer to, and decides whether a store may be used: which module serves
+// its Kind, whether it is ready, and whether it admits a namespace.
+package resolve
+
+import (
+	"context"
+
+	kerrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/provider"
+)
+
+// Routes knows which store Kinds this module serves.
+type Routes struct {
+	Kinds  []Route
+	reader client.Reader
+}
+
+// A Route is a store Kind that this module serves.
+type Route struct {
+	provider.Kind
+	GVK schema.GroupVersionKind
+}
+
+// New returns the Routes to Kinds, whose stores are read by reader.
+func New(reader client.Reader, scheme *runtime.Scheme, kinds []provider.Kind) (*Routes, error) {
+	r := &Routes{reader: reader}
+	for _, k := range kinds {
+		gvk, err := apiutil.GVKForObject(k.New(), scheme)
+		if err != nil {
+			return nil, err
+		}
+		r.Kinds = append(r.Kinds, Route{Kind: k, GVK: gvk})
+	}
+	return r, nil
+}
+
+// Serves returns the Kind that a reference names; false if another module serves it. Only the group
+// of apiVersion counts, so that a promotion to v1 breaks no reference. Without one any Kind of the
+// project's groups matches.
+func (r *Routes) Serves(ref *v1alpha1.StoreRef) (Route, bool) {
+	for _, k := range r.Kinds {
+		if ref.Matches(k.GVK.GroupKind()) {
+			return k, true
+		}
+	}
+	return Route{}, false
+}
+
+// Find reads the store that a reference of an object in namespace names; nil if it does not exist.
+func (r *Routes) Find(ctx context.Context, k Route, ref v1alpha1.StoreRef, namespace string) (provider.Object, error) {
+	s := k.New()
+	err := r.reader.Get(ctx, k.Key(ref.Name, namespace), s)
+	if kerrors.IsNotFound(err) {
+		return nil, nil
+	}
+	return s, err
+}
+
+// Key returns the key of a store that an object in namespace names.
+func (k Route) Key(name, namespace string) types.NamespacedName {
+	if k.Cluster {
+		return types.NamespacedName{Name: name}
+	}
+	return types.NamespacedName{Namespace: namespace, Name: name}
+}
+
+// IndexKey returns the index value of a store, under which the cache finds the objects that refer to it.
+func (k Route) IndexKey(n types.NamespacedName) string { return k.GVK.Kind + "/" + n.String() }
+
+// Held returns the condition for which a store holds its objects; nil if it does not. A status that
+// is absent or Unknown does not hold.
+func Held(s provider.Object) *metav1.Condition {
+	if provider.SourceSpec(s).GatingPolicy == v1alpha1.GatingDisabled {
+		return nil
+	}
+	c := meta.FindStatusCondition(s.StoreStatus().Conditions, v1alpha1.ConditionReady)
+	if c == nil || c.Status != metav1.ConditionFalse {
+		return nil
+	}
+	return c
+}
+
+// Beside returns the namespace in which the credentials of a store are looked up for an object in
+// namespace, if that is the object's; empty otherwise.
+func Beside(s provider.Object, namespace string) string {
+	if c, ok := s.(provider.ClusterObject); ok && c.ClusterStoreSpec().AuthenticationScope == v1alpha1.ScopeManifestNamespace {
+		return namespace
+	}
+	return ""
+}

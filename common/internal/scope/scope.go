@@ -1,0 +1,197 @@
+// Package scope says which namespaces may use a store of a cluster Kind, and for which keys. Its
+// functions are pure; what they refuse is refused before any call to a provider.
+package scope
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/internal/pattern"
+	"github.com/direct-secrets/direct-secrets/common/provider"
+)
+
+// Rules are the conditions of a store, ready for use.
+type Rules struct {
+	entries []entry
+}
+
+type entry struct {
+	// everyone is true if the entry names no namespaces.
+	everyone bool
+	selector labels.Selector
+	names    []string
+	regexes  []*regexp.Regexp
+	// keys are the patterns of allowedKeys; none allow all keys.
+	keys     []string
+	readOnly bool
+}
+
+// New returns the Rules of a store. An error is of class Invalid and names the field.
+func New(spec *v1alpha1.ClusterStoreSpec) (*Rules, error) {
+	r := &Rules{}
+	for i, c := range spec.Conditions {
+		e := entry{
+			everyone: c.NamespaceSelector == nil && len(c.Namespaces) == 0 && len(c.NamespaceRegexes) == 0,
+			names:    c.Namespaces, keys: c.AllowedKeys, readOnly: c.Access == v1alpha1.AccessReadOnly,
+		}
+		if c.NamespaceSelector != nil {
+			s, err := metav1.LabelSelectorAsSelector(c.NamespaceSelector)
+			if err != nil {
+				return nil, provider.NewError(provider.Invalid, "spec.conditions[%d].namespaceSelector: it is no label selector; correct its keys, operators and values", i)
+			}
+			e.selector = s
+		}
+		for j, expr := range c.NamespaceRegexes {
+			re, err := pattern.Compile("^(?:" + expr + ")$")
+			if err != nil {
+				return nil, provider.NewError(provider.Invalid, "spec.conditions[%d].namespaceRegexes[%d]: %s", i, j, err)
+			}
+			e.regexes = append(e.regexes, re)
+		}
+		if slices.Contains(c.AllowedKeys, "") {
+			return nil, provider.NewError(provider.Invalid, "spec.conditions[%d].allowedKeys: an empty pattern matches no key; remove it, or write *", i)
+		}
+		r.entries = append(r.entries, e)
+	}
+	return r, nil
+}
+
+// ByLabels reports whether the labels of a namespace matter.
+func (r *Rules) ByLabels() bool {
+	return slices.ContainsFunc(r.entries, func(e entry) bool { return e.selector != nil })
+}
+
+// Grant returns what a namespace may do; false if it may not use the store.
+func (r *Rules) Grant(namespace string, of map[string]string) (Grant, bool) {
+	if len(r.entries) == 0 {
+		return Grant{rights: []right{{}}}, true
+	}
+	var g Grant
+	for _, e := range r.entries {
+		if !e.admits(namespace, of) {
+			continue
+		}
+		keys := make([]string, len(e.keys))
+		for i, k := range e.keys {
+			keys[i] = strings.ReplaceAll(k, "${namespace}", namespace)
+		}
+		g.rights = append(g.rights, right{keys: keys, readOnly: e.readOnly})
+	}
+	return g, len(g.rights) > 0
+}
+
+func (e entry) admits(namespace string, of map[string]string) bool {
+	return e.everyone ||
+		slices.Contains(e.names, namespace) ||
+		e.selector != nil && e.selector.Matches(labels.Set(of)) ||
+		slices.ContainsFunc(e.regexes, func(re *regexp.Regexp) bool { return re.MatchString(namespace) })
+}
+
+// A Grant is what a namespace may do with a store: the sum of the entries that admit it.
+type Grant struct {
+	rights []right
+}
+
+type right struct {
+	// keys are patterns; none allow all keys.
+	keys     []string
+	readOnly bool
+}
+
+// Reads returns why a read is not allowed; nil if it is.
+func (g Grant) Reads(r provider.Read) error {
+	if r.Search != (provider.Search{}) {
+		return g.finds(r.Search.Path)
+	}
+	return g.key(r.Ref.Key, func(right) bool { return true })
+}
+
+// Writes returns why a key may not be written; nil if it may.
+func (g Grant) Writes(key string) error {
+	return g.key(key, func(r right) bool { return !r.readOnly })
+}
+
+// key checks a key against the rights that count.
+func (g Grant) key(key string, counts func(right) bool) error {
+	odd := evades(key)
+	for _, r := range g.rights {
+		if !counts(r) {
+			continue
+		}
+		if len(r.keys) == 0 || odd == "" && slices.ContainsFunc(r.keys, func(p string) bool { return matches(p, key) }) {
+			return nil
+		}
+	}
+	if odd != "" {
+		return fmt.Errorf("key %.256q is not allowed: %s, and the store allows this namespace only some keys", key, odd)
+	}
+	return fmt.Errorf("key %.256q is not among those that spec.conditions of the store allows this namespace", key)
+}
+
+// finds checks a search: all that it may find must be allowed.
+func (g Grant) finds(path string) error {
+	odd := evades(strings.TrimSuffix(path, "/"))
+	for _, r := range g.rights {
+		if len(r.keys) == 0 || odd == "" && slices.ContainsFunc(r.keys, func(p string) bool { return covers(p, path) }) {
+			return nil
+		}
+	}
+	return fmt.Errorf("find with path %.256q is not allowed: it may yield keys that spec.conditions of the store does not allow this namespace; set find.path to what an allowed pattern has before its *", path)
+}
+
+// evades says what makes a key one that a provider may take for another one; empty if nothing does.
+func evades(key string) string {
+	if strings.ContainsFunc(key, func(r rune) bool {
+		return r < ' ' || r == 0x7f || r == '\\' || r == '%' || r == '?' || r == '#' || r == '\uFFFD'
+	}) {
+		return `it holds a control character, or one of \ % ? #`
+	}
+	for i, segment := range strings.Split(key, "/") {
+		if segment == "." || segment == ".." || segment == "" && i > 0 {
+			return `it holds ".", ".." or nothing between two slashes`
+		}
+	}
+	return ""
+}
+
+// absolute are the beginnings of keys that name a secret wherever it is, so that what the store puts
+// before its keys does not count. A pattern allows such a key only if it begins so itself.
+var absolute = []string{"arn:", "projects/"}
+
+// matches reports whether a pattern, in which * stands for any characters, matches all of a key.
+func matches(p, key string) bool {
+	parts := strings.Split(p, "*")
+	for _, a := range absolute {
+		if len(key) >= len(a) && strings.EqualFold(key[:len(a)], a) && !strings.HasPrefix(parts[0], a) {
+			return false
+		}
+	}
+	if len(parts) == 1 {
+		return p == key
+	}
+	rest, ok := strings.CutPrefix(key, parts[0])
+	if !ok {
+		return false
+	}
+	for _, part := range parts[1 : len(parts)-1] {
+		i := strings.Index(rest, part)
+		if i < 0 {
+			return false
+		}
+		rest = rest[i+len(part):]
+	}
+	return strings.HasSuffix(rest, parts[len(parts)-1])
+}
+
+// covers reports whether a pattern matches every key that begins with path. Only one whose first * is
+// its end does so for sure.
+func covers(p, path string) bool {
+	prefix, ok := strings.CutSuffix(p, "*")
+	return ok && !strings.Contains(prefix, "*") && strings.HasPrefix(path, prefix)
+}

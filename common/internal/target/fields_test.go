@@ -1,0 +1,274 @@
+package target_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/direct-secrets/direct-secrets/common/internal/target"
+)
+
+// What somebody else does to a Secret shows in managedFields, and drift of our fields so shows
+// without reading data.
+func TestDrift(t *testing.T) {
+	managed := target.ManagedLabel(module)
+	cases := map[string]struct {
+		reason  string
+		do      func(e *env)
+		intact  bool
+		holders []string // Of key a.
+		ours    []string // Our keys.
+	}{
+		"Nothing": {
+			reason: "What we wrote is intact.",
+			do:     func(*env) {}, intact: true,
+			holders: []string{"direct-secrets:db"}, ours: []string{"a", "b"},
+		},
+		"ValueUpdated": {
+			reason:  "An update takes the key from us.",
+			do:      func(e *env) { e.updates("db", "kubectl-edit", setData("a", "x")) },
+			holders: []string{"kubectl-edit"}, ours: []string{"b"},
+		},
+		"ValueUpdatedAndBack": {
+			reason: "Also if the value is ours again in the end; only a write of ours puts that right.",
+			do: func(e *env) {
+				e.updates("db", "kubectl-edit", setData("a", "x"))
+				e.updates("db", "kubectl-edit", setData("a", "1"))
+			},
+			holders: []string{"kubectl-edit"}, ours: []string{"b"},
+		},
+		"ValuePatched": {
+			reason: "A merge patch counts as an update.",
+			do: func(e *env) {
+				p := client.RawPatch(types.MergePatchType, []byte(`{"data":{"a":"eA=="}}`))
+				if err := api.Patch(e.ctx, e.secret("db"), p, client.FieldOwner("patcher")); err != nil {
+					e.Fatal(err)
+				}
+			},
+			holders: []string{"patcher"}, ours: []string{"b"},
+		},
+		"StringDataPatched": {
+			reason: "So does one by stringData.",
+			do: func(e *env) {
+				p := client.RawPatch(types.MergePatchType, []byte(`{"stringData":{"a":"x"}}`))
+				if err := api.Patch(e.ctx, e.secret("db"), p, client.FieldOwner("patcher")); err != nil {
+					e.Fatal(err)
+				}
+			},
+			holders: []string{"patcher"}, ours: []string{"b"},
+		},
+		"NoOpUpdate": {
+			reason: "An update that changes nothing takes nothing.",
+			do:     func(e *env) { e.updates("db", "kubectl-edit", setData("a", "1")) }, intact: true,
+			holders: []string{"direct-secrets:db"}, ours: []string{"a", "b"},
+		},
+		"AppliedWithoutForce": {
+			reason: "An apply of another value without force is refused.",
+			do: func(e *env) {
+				if err := e.applies("db", "flux", false, data("a", "x")); err == nil {
+					e.Error("apply without force: got no conflict")
+				}
+			},
+			intact: true, holders: []string{"direct-secrets:db"}, ours: []string{"a", "b"},
+		},
+		"AppliedEqual": {
+			reason: "An apply of the equal value makes two holders, without a conflict.",
+			do: func(e *env) {
+				if err := e.applies("db", "flux", false, data("a", "1")); err != nil {
+					e.Error(err)
+				}
+			},
+			intact: true, holders: []string{"direct-secrets:db", "flux"}, ours: []string{"a", "b"},
+		},
+		"AppliedByForce": {
+			reason:  "A forced apply takes the key from us.",
+			do:      func(e *env) { e.mustApply("db", "flux", data("a", "x")) },
+			holders: []string{"flux"}, ours: []string{"b"},
+		},
+		"KeyRemoved": {
+			reason: "A key that is gone is held by nobody.",
+			do:     func(e *env) { e.updates("db", "kubectl-edit", func(s *corev1.Secret) { delete(s.Data, "a") }) },
+			ours:   []string{"b"},
+		},
+		"DataRemoved": {
+			reason: "Nor is any key of emptied data.",
+			do:     func(e *env) { e.updates("db", "kubectl-edit", func(s *corev1.Secret) { s.Data = nil }) },
+		},
+		"LabelRemoved": {
+			reason:  "Without our label our watch would lose the Secret.",
+			do:      func(e *env) { e.updates("db", "kubectl-edit", func(s *corev1.Secret) { delete(s.Labels, managed) }) },
+			holders: []string{"direct-secrets:db"}, ours: []string{"a", "b"},
+		},
+		"LabelChanged": {
+			reason:  "Our label has one value.",
+			do:      func(e *env) { e.updates("db", "kubectl-edit", func(s *corev1.Secret) { s.Labels[managed] = "false" }) },
+			holders: []string{"direct-secrets:db"}, ours: []string{"a", "b"},
+		},
+		"StoreLabelRemoved": {
+			reason: "The label of a store is ours as well.",
+			do: func(e *env) {
+				e.updates("db", "kubectl-edit", func(s *corev1.Secret) { delete(s.Labels, "stores.direct-secrets.io/x") })
+			},
+			holders: []string{"direct-secrets:db"}, ours: []string{"a", "b"},
+		},
+		"MarkRemoved": {
+			reason: "The mark is ours as well.",
+			do: func(e *env) {
+				e.updates("db", "kubectl-annotate", func(s *corev1.Secret) { delete(s.Annotations, target.MarkKey("db")) })
+			},
+			holders: []string{"direct-secrets:db"}, ours: []string{"a", "b"},
+		},
+		"MarkChanged": {
+			reason: "A forged mark is not believed.",
+			do: func(e *env) {
+				e.updates("db", "kubectl-annotate", func(s *corev1.Secret) {
+					s.Annotations[target.MarkKey("db")] += " "
+				})
+			},
+			holders: []string{"direct-secrets:db"}, ours: []string{"a", "b"},
+		},
+		"ManagedFieldsReset": {
+			reason: "Without managedFields nobody knows whose keys those are.",
+			do:     func(e *env) { e.resetsManagedFields("db") },
+		},
+		"ForeignKeyUpdated": {
+			reason: "A key of somebody else is none of our business.",
+			do:     func(e *env) { e.updates("db", "kubectl-edit", setData("theirs", "x")) }, intact: true,
+			holders: []string{"direct-secrets:db"}, ours: []string{"a", "b"},
+		},
+		"ForeignKeyApplied": {
+			reason: "However it came.",
+			do:     func(e *env) { e.mustApply("db", "flux", data("theirs", "x")) }, intact: true,
+			holders: []string{"direct-secrets:db"}, ours: []string{"a", "b"},
+		},
+		"ForeignMetadata": {
+			reason: "Nor are their labels, annotations, finalizers and owners.",
+			do: func(e *env) {
+				o := e.object("other")
+				e.updates("db", "kubectl-label", func(s *corev1.Secret) {
+					s.Labels["theirs"], s.Annotations["theirs"] = "x", "x"
+					s.OwnerReferences = append(s.OwnerReferences, o.reference(false))
+				})
+			},
+			intact:  true,
+			holders: []string{"direct-secrets:db"}, ours: []string{"a", "b"},
+		},
+		"AnotherExternalSecret": {
+			reason: "Nor are the key and the mark of another ExternalSecret.",
+			do:     func(e *env) { e.writes(e.object("other").wants("db", "c", "1")) }, intact: true,
+			holders: []string{"direct-secrets:db"}, ours: []string{"a", "b"},
+		},
+	}
+	for name, tc := range cases {
+		for _, applied := range []bool{false, true} {
+			suffix := map[bool]string{false: "AfterCreate", true: "AfterApply"}[applied]
+			t.Run(name+suffix, func(t *testing.T) {
+				e := newEnv(t)
+				o := e.object("db")
+				d := o.wants("db", "a", "1", "b", "1")
+				d.Labels["stores.direct-secrets.io/x"] = "true"
+				d.Seal()
+				e.writes(d)
+				if applied {
+					e.writes(d)
+				}
+				wantOperation(e, o, applied)
+				tc.do(e)
+
+				s := e.secret("db")
+				if got := observe(s, "db"); got.Intact != tc.intact {
+					t.Errorf("\n%s\nIntact: got %v, want %v; %v", tc.reason, got.Intact, tc.intact, s.ManagedFields)
+				}
+				if diff := cmp.Diff(tc.holders, holders(s, "a")); diff != "" {
+					t.Errorf("\n%s\nHoldersOf(a): -want, +got:\n%s", tc.reason, diff)
+				}
+				if diff := cmp.Diff(tc.ours, target.FieldsOf(s.ManagedFields, o.manager()).Data); diff != "" {
+					t.Errorf("\n%s\nFieldsOf(...).Data: -want, +got:\n%s", tc.reason, diff)
+				}
+
+				// Whatever happened, one write puts our keys right.
+				e.writes(d)
+				s = e.secret("db")
+				if got := observe(s, "db"); !got.Intact {
+					t.Errorf("not intact after another write: %v", s.ManagedFields)
+				}
+				if a, b := string(s.Data["a"]), string(s.Data["b"]); a != "1" || b != "1" {
+					t.Errorf("after another write a is %q, b is %q", a, b)
+				}
+			})
+		}
+	}
+}
+
+// wantOperation proves that a row tests what it says: our entry is that of a POST, or of an apply.
+func wantOperation(e *env, o object, applied bool) {
+	e.Helper()
+	want := metav1.ManagedFieldsOperationUpdate
+	if applied {
+		want = metav1.ManagedFieldsOperationApply
+	}
+	for _, entry := range e.secret("db").ManagedFields {
+		if entry.Manager == o.manager() && entry.Operation != want {
+			e.Errorf("our entry is an %s, want %s", entry.Operation, want)
+		}
+	}
+}
+
+func (e *env) resetsManagedFields(name string) {
+	e.Helper()
+	p := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"managedFields":[{}]}}`))
+	s := e.secret(name)
+	if err := api.Patch(e.ctx, s, p); err != nil {
+		e.Fatal(err)
+	}
+	if len(s.ManagedFields) != 0 {
+		e.Fatalf("managedFields after a reset: %v", s.ManagedFields)
+	}
+}
+
+// The same keys of data, labels and annotations are told apart.
+func TestFieldsOf(t *testing.T) {
+	raw := metav1.NewFieldsV1
+	cases := map[string]struct {
+		reason  string
+		entries []metav1.ManagedFieldsEntry
+		want    target.Fields
+	}{
+		"None": {reason: "No entry, no field."},
+		"Union": {
+			reason: "What was created, updated and applied counts together.",
+			entries: []metav1.ManagedFieldsEntry{
+				{Manager: "m", Operation: "Apply", FieldsV1: raw(`{"f:data":{"f:b":{}},"f:metadata":{"f:labels":{"f:l":{}}}}`)},
+				{Manager: "m", Operation: "Update", FieldsV1: raw(`{"f:data":{".":{},"f:a":{},"f:b":{}},"f:metadata":{"f:annotations":{".":{},"f:x":{}}},"f:type":{}}`)},
+				{Manager: "n", Operation: "Update", FieldsV1: raw(`{"f:data":{"f:c":{}}}`)},
+			},
+			want: target.Fields{Data: []string{"a", "b"}, Labels: []string{"l"}, Annotations: []string{"x"}, Type: true},
+		},
+		"Owners": {
+			reason: "An ownerReference is no key.",
+			entries: []metav1.ManagedFieldsEntry{
+				{Manager: "m", FieldsV1: raw(`{"f:metadata":{"f:ownerReferences":{".":{},"k:{\"uid\":\"1\"}":{".":{},"f:name":{}}}}}`)},
+			},
+		},
+		"Awkward": {
+			reason:  "A dot and a slash are part of a name.",
+			entries: []metav1.ManagedFieldsEntry{{Manager: "m", FieldsV1: raw(`{"f:data":{"f:a.b":{}},"f:metadata":{"f:labels":{"f:x.io/y":{}}}}`)}},
+			want:    target.Fields{Data: []string{"a.b"}, Labels: []string{"x.io/y"}},
+		},
+		"Unreadable": {
+			reason:  "What cannot be read is held by nobody.",
+			entries: []metav1.ManagedFieldsEntry{{Manager: "m", FieldsV1: raw(`x`)}, {Manager: "m"}},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, target.FieldsOf(tc.entries, "m")); diff != "" {
+				t.Errorf("\n%s\nFieldsOf(...): -want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}

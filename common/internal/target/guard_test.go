@@ -1,0 +1,228 @@
+package target_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	kerrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/direct-secrets/direct-secrets/common/internal/target"
+)
+
+// These tests ask the API server itself for what the Writer relies on.
+
+func TestApplyWithAStaleVersionCreates(t *testing.T) {
+	e := newEnv(t)
+	gone := e.posted("db", "kubectl", "a", "1")
+	e.deletes(gone)
+
+	err := e.applies("db", "somebody", true, map[string]any{
+		"metadata": map[string]any{"resourceVersion": gone.ResourceVersion}, "data": bytesOf("a", "2"),
+	})
+	if err != nil {
+		t.Fatalf("apply with a stale resourceVersion on an absent Secret: %v", err)
+	}
+	if s := e.wantData("db", map[string]string{"a": "2"}); s.UID == gone.UID {
+		t.Error("the Secret is the one that was deleted")
+	}
+}
+
+func TestApplyWithAUIDNeverCreates(t *testing.T) {
+	e := newEnv(t)
+	gone := e.posted("db", "kubectl", "a", "1")
+	e.deletes(gone)
+
+	err := e.applies("db", "somebody", true, map[string]any{
+		"metadata": map[string]any{"uid": gone.UID, "resourceVersion": gone.ResourceVersion}, "data": bytesOf("a", "2"),
+	})
+	if !kerrors.IsConflict(err) {
+		t.Errorf("apply with the uid of an absent Secret: got %v, want a conflict", err)
+	}
+	e.wantUntouched("db", nil)
+}
+
+func TestCreate(t *testing.T) {
+	e := newEnv(t)
+	o := e.object("db")
+	d := owned(o.wants("db", "a", "1", "empty", ""), o.reference(true))
+
+	got, err := e.w.Create(e.ctx, d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.wantUntouched("db", got)
+	want := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace:       e.ns,
+			Name:            "db",
+			Labels:          map[string]string{module + "/managed": "true"},
+			OwnerReferences: []metav1.OwnerReference{o.reference(true)},
+		},
+		Type: corev1.SecretTypeOpaque,
+		Data: bytesOf("a", "1", "empty", ""),
+	}
+	reduced := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: got.Namespace, Name: got.Name, Labels: got.Labels, OwnerReferences: got.OwnerReferences},
+		Type:       got.Type, Data: got.Data,
+	}
+	if diff := cmp.Diff(want, reduced); diff != "" {
+		t.Errorf("Create(...): -want, +got:\n%s", diff)
+	}
+	if diff := cmp.Diff(created(d).Mark, target.Marks(got.Annotations)["db"]); diff != "" {
+		t.Errorf("mark: -want, +got:\n%s", diff)
+	}
+	if n := len(got.ManagedFields); n != 1 || got.ManagedFields[0].Operation != metav1.ManagedFieldsOperationUpdate {
+		t.Errorf("managedFields after a POST: %v", got.ManagedFields)
+	}
+}
+
+func TestCreateLeavesWhatExists(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		exists func(e *env)
+	}{
+		"OfATool":                   {"A Secret of a tool is not overwritten.", func(e *env) { e.posted("db", "kubectl", "a", "theirs") }},
+		"OfAnotherExternalSecret":   {"Nor is that of another ExternalSecret.", func(e *env) { e.writes(e.object("other").wants("db", "a", "theirs")) }},
+		"OfTheSameExternalSecret":   {"Nor one that we made ourselves and have not seen yet.", func(e *env) { e.writes(object{e: e, name: "db", uid: "1"}.wants("db", "a", "old")) }},
+		"ThatIsBeingDeleted":        {"A Secret that waits for a finalizer still exists.", func(e *env) { e.terminating("db") }},
+		"WithExactlyWhatWeWouldSet": {"Equal contents are no permission either.", func(e *env) { e.posted("db", "kubectl", "a", "1") }},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			e := newEnv(t)
+			tc.exists(e)
+			was := e.secret("db")
+			if _, err := e.w.Create(e.ctx, e.object("db").wants("db", "a", "1")); !kerrors.IsAlreadyExists(err) {
+				t.Errorf("\n%s\nCreate(...): got error %v, want AlreadyExists", tc.reason, err)
+			}
+			e.wantUntouched("db", was)
+		})
+	}
+}
+
+// terminating makes a Secret that is being deleted, and lets it go when the test ends.
+func (e *env) terminating(name string) {
+	e.Helper()
+	s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: e.ns, Name: name, Finalizers: []string{"example.com/hold"}}}
+	e.create(s)
+	e.deletes(s)
+	e.Cleanup(func() {
+		patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))
+		if err := api.Patch(context.Background(), s, patch); client.IgnoreNotFound(err) != nil {
+			e.Error(err)
+		}
+	})
+}
+
+func TestGuard(t *testing.T) {
+	type write func(w *target.Writer, e *env, live *corev1.Secret, d target.Desired) error
+	apply := func(w *target.Writer, e *env, live *corev1.Secret, d target.Desired) error {
+		_, _, err := w.Apply(e.ctx, live, d, target.Contest{})
+		return err
+	}
+	own := func(w *target.Writer, e *env, live *corev1.Secret, d target.Desired) error {
+		_, err := w.Own(e.ctx, live, d, target.Contest{})
+		return err
+	}
+	release := func(w *target.Writer, e *env, live *corev1.Secret, d target.Desired) error {
+		return w.Release(e.ctx, live, d)
+	}
+	writes := map[string]struct {
+		reason string
+		// folded is true if the Secret was applied to before, so that nothing is to be folded.
+		folded bool
+		write  write
+		pairs  []string
+	}{
+		"ApplyAfterCreate":   {"The fold is guarded.", false, apply, []string{"a", "2"}},
+		"ApplyAfterApply":    {"The apply is guarded.", true, apply, []string{"a", "2"}},
+		"ApplyOfTheSame":     {"An apply that changes nothing is guarded, too.", true, apply, []string{"a", "1"}},
+		"OwnAfterCreate":     {"A change of the owner alone is guarded.", false, own, nil},
+		"OwnAfterApply":      {"A change of the owner alone is guarded.", true, own, nil},
+		"ReleaseAfterCreate": {"So is what takes everything away.", false, release, nil},
+		"ReleaseAfterApply":  {"So is what takes everything away.", true, release, nil},
+	}
+	moves := map[string]func(e *env){
+		"Changed": func(e *env) { e.updates("db", "kubectl", setData("theirs", "x")) },
+		"ChangedOnlyALabel": func(e *env) {
+			e.updates("db", "kubectl", func(s *corev1.Secret) { s.Labels["theirs"] = "x" })
+		},
+		"Deleted":     func(e *env) { e.deletes(e.secret("db")) },
+		"MadeAnew":    func(e *env) { e.deletes(e.secret("db")); e.posted("db", "kubectl", "a", "theirs") },
+		"Terminating": func(e *env) { e.deletes(e.secret("db")); e.terminating("db") },
+	}
+	for wn, tc := range writes {
+		for mn, move := range moves {
+			t.Run(wn+"/"+mn, func(t *testing.T) {
+				e := newEnv(t)
+				o := e.object("db")
+				e.writes(o.wants("db", "a", "1"))
+				if tc.folded {
+					e.writes(o.wants("db", "a", "1"))
+				}
+				live := e.secret("db")
+				move(e)
+				was := e.secret("db")
+
+				err := tc.write(e.w, e, live, owned(o.wants("db", tc.pairs...), o.reference(true)))
+				if !kerrors.IsConflict(err) && !kerrors.IsNotFound(err) {
+					t.Errorf("\n%s\ngot error %v, want Conflict or NotFound", tc.reason, err)
+				}
+				e.wantUntouched("db", was)
+			})
+		}
+	}
+}
+
+// A write of two requests is guarded in between, too.
+func TestGuardBetweenFoldAndApply(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		move   func(e *env)
+	}{
+		"Changed":  {"A change after the fold is kept.", func(e *env) { e.updates("db", "kubectl", setData("a", "theirs")) }},
+		"Deleted":  {"A Secret that went after the fold stays away.", func(e *env) { e.deletes(e.secret("db")) }},
+		"MadeAnew": {"Another Secret of that name is left alone.", func(e *env) { e.deletes(e.secret("db")); e.posted("db", "x", "a", "theirs") }},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			e := newEnv(t)
+			o := e.object("db")
+			e.writes(o.wants("db", "a", "1"))
+
+			var was *corev1.Secret
+			folds := 0
+			w := target.NewWriter(e.intercepted(interceptor.Funcs{
+				Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, p client.Patch, opts ...client.PatchOption) error {
+					err := c.Patch(ctx, obj, p, opts...)
+					if p.Type() == types.JSONPatchType && err == nil {
+						folds++
+						tc.move(e)
+						was = e.secret("db")
+					}
+					return err
+				},
+			}))
+			_, _, err := w.Apply(e.ctx, e.secret("db"), o.wants("db", "a", "2"), target.Contest{})
+			if folds != 1 || !kerrors.IsConflict(err) {
+				t.Errorf("\n%s\nfolds: %d, error: %v, want one fold and a Conflict", tc.reason, folds, err)
+			}
+			e.wantUntouched("db", was)
+		})
+	}
+}
+
+func (e *env) intercepted(f interceptor.Funcs) client.Client {
+	e.Helper()
+	c, err := client.NewWithWatch(cluster.Config(), client.Options{Scheme: api.Scheme()})
+	if err != nil {
+		e.Fatal(err)
+	}
+	return interceptor.NewClient(c, f)
+}

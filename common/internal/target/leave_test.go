@@ -1,0 +1,301 @@
+package target_test
+
+import (
+	"maps"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	kerrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/direct-secrets/direct-secrets/common/internal/target"
+)
+
+// releases takes away what an object wrote. Whatever d asks for is of no account.
+func (e *env) releases(d target.Desired) {
+	e.Helper()
+	if err := e.w.Release(e.ctx, e.secret(d.Name), d); err != nil {
+		e.Fatalf("Release: %v", err)
+	}
+}
+
+func TestRelease(t *testing.T) {
+	const storeLabel = "stores.direct-secrets.io/x"
+	managed := target.ManagedLabel(module)
+	// theirs is what is left, by what others did.
+	type theirs struct {
+		data                map[string]string
+		labels, annotations map[string]string
+		owner               string
+	}
+	cases := map[string]struct {
+		reason string
+		others func(e *env, o object)
+		want   theirs
+	}{
+		"Alone": {
+			reason: "All goes that was ours.",
+			others: func(*env, object) {},
+		},
+		"Updated": {
+			reason: "What a person added stays.",
+			others: func(e *env, _ object) {
+				other := e.object("other")
+				e.updates("db", "kubectl", func(s *corev1.Secret) {
+					setData("theirs", "x")(s)
+					s.Labels["theirs"], s.Annotations["theirs"] = "x", "x"
+					s.OwnerReferences = append(s.OwnerReferences, other.reference(false))
+				})
+			},
+			want: theirs{
+				data: map[string]string{"theirs": "x"}, labels: map[string]string{"theirs": "x"},
+				annotations: map[string]string{"theirs": "x"}, owner: "other",
+			},
+		},
+		"Applied": {
+			reason: "So does what a tool applied.",
+			others: func(e *env, _ object) {
+				other := e.object("other")
+				e.mustApply("db", "flux", map[string]any{
+					"data": bytesOf("theirs", "x"),
+					"metadata": map[string]any{
+						"labels": map[string]string{"theirs": "x"}, "annotations": map[string]string{"theirs": "x"},
+						"ownerReferences": []metav1.OwnerReference{other.reference(false)},
+					},
+				})
+			},
+			want: theirs{
+				data: map[string]string{"theirs": "x"}, labels: map[string]string{"theirs": "x"},
+				annotations: map[string]string{"theirs": "x"}, owner: "other",
+			},
+		},
+		"StringData": {
+			reason: "So does what no entry names.",
+			others: func(e *env, _ object) {
+				e.mustApply("db", "flux", map[string]any{"stringData": map[string]string{"theirs": "x"}})
+			},
+			want: theirs{data: map[string]string{"theirs": "x"}},
+		},
+		"Changed": {
+			reason: "A key of ours that a person changed is theirs now.",
+			others: func(e *env, _ object) {
+				e.updates("db", "kubectl", func(s *corev1.Secret) { setData("a", "x")(s); s.Labels[managed] = "no" })
+			},
+			want: theirs{data: map[string]string{"a": "x"}, labels: map[string]string{managed: "no"}},
+		},
+		"CoHeldByATool": {
+			reason: "What a tool holds with us it keeps.",
+			others: func(e *env, _ object) { e.mustApply("db", "flux", data("a", "1")) },
+			want:   theirs{data: map[string]string{"a": "1"}},
+		},
+		"CoHeldByAnother": {
+			reason: "A key that another living ExternalSecret holds, too, stays with it, and so do its label and mark.",
+			others: func(e *env, _ object) {
+				e.mustApply("db", "direct-secrets:x", map[string]any{
+					"data": bytesOf("a", "1", "x", "1"),
+					"metadata": map[string]any{
+						"labels":      map[string]string{managed: "true"},
+						"annotations": map[string]string{target.MarkKey("x"): `{"name":"x"}`},
+					},
+				})
+			},
+			want: theirs{
+				data: map[string]string{"a": "1", "x": "1"}, labels: map[string]string{managed: "true"},
+				annotations: map[string]string{target.MarkKey("x"): `{"name":"x"}`},
+			},
+		},
+		"ReferenceHeldByATool": {
+			reason: "A reference to us is ours whoever wrote it.",
+			others: func(e *env, o object) {
+				e.mustApply("db", "restore", map[string]any{"metadata": map[string]any{"ownerReferences": []metav1.OwnerReference{o.reference(true)}}})
+			},
+		},
+		"ManagedFieldsReset": {
+			reason: "Where nobody knows what was ours, all stays but the reference that names us.",
+			others: func(e *env, _ object) {
+				e.updates("db", "kubectl", func(s *corev1.Secret) { delete(s.Annotations, target.MarkKey("db")) })
+				e.resetsManagedFields("db")
+			},
+			want: theirs{
+				data:   map[string]string{"a": "1", "b": "1"},
+				labels: map[string]string{managed: "true", storeLabel: "true"},
+			},
+		},
+	}
+	for name, tc := range cases {
+		for _, applied := range []bool{false, true} {
+			suffix := map[bool]string{false: "AfterCreate", true: "AfterApply"}[applied]
+			t.Run(name+suffix, func(t *testing.T) {
+				e := newEnv(t)
+				o := e.object("db")
+				d := owned(o.wants("db", "a", "1", "b", "1"), o.reference(true))
+				d.Labels[storeLabel] = "true"
+				d.Seal()
+				e.writes(d)
+				if applied {
+					e.writes(d)
+				}
+				tc.others(e, o)
+				e.releases(d)
+
+				s := e.secret("db")
+				got := theirs{data: stringsOf(s.Data), labels: s.Labels, annotations: s.Annotations}
+				for _, r := range s.OwnerReferences {
+					got.owner += r.Name
+				}
+				if diff := cmp.Diff(orEmpty(tc.want.data), orEmpty(got.data)); diff != "" {
+					t.Errorf("\n%s\ndata: -want, +got:\n%s", tc.reason, diff)
+				}
+				if diff := cmp.Diff(orEmpty(tc.want.labels), orEmpty(got.labels)); diff != "" {
+					t.Errorf("\n%s\nlabels: -want, +got:\n%s", tc.reason, diff)
+				}
+				if diff := cmp.Diff(orEmpty(tc.want.annotations), orEmpty(got.annotations)); diff != "" {
+					t.Errorf("\n%s\nannotations: -want, +got:\n%s", tc.reason, diff)
+				}
+				if got.owner != tc.want.owner {
+					t.Errorf("\n%s\nowner: got %q, want %q", tc.reason, got.owner, tc.want.owner)
+				}
+				if diff := cmp.Diff(target.Fields{}, target.FieldsOf(s.ManagedFields, o.manager())); diff != "" {
+					t.Errorf("\n%s\nwhat we hold still: -want, +got:\n%s", tc.reason, diff)
+				}
+
+				// Nothing is left to be released.
+				e.releases(d)
+				if diff := cmp.Diff(plainOf(s), plainOf(e.secret("db"))); diff != "" {
+					t.Errorf("\n%s\nanother Release: -before, +after:\n%s", tc.reason, diff)
+				}
+			})
+		}
+	}
+}
+
+func orEmpty(m map[string]string) map[string]string {
+	if m == nil {
+		return map[string]string{}
+	}
+	return maps.Clone(m)
+}
+
+// A Secret is deleted only as it was read.
+func TestDelete(t *testing.T) {
+	none := func(err error) bool { return err == nil }
+	cases := map[string]struct {
+		reason string
+		move   func(e *env)
+		is     func(error) bool
+	}{
+		"AsItWas": {"What nobody has changed goes.", func(*env) {}, none},
+		"Changed": {"A key that came after the read is kept.", func(e *env) { e.updates("db", "kubectl", setData("theirs", "x")) }, kerrors.IsConflict},
+		"ChangedOnlyALabel": {
+			"So is anything else.",
+			func(e *env) { e.updates("db", "kubectl", func(s *corev1.Secret) { s.Labels["theirs"] = "x" }) }, kerrors.IsConflict,
+		},
+		"ChangedOnlyTheHolder": {
+			"Also a hand that was laid upon a key.",
+			func(e *env) { e.mustApply("db", "flux", data("a", "1")) }, kerrors.IsConflict,
+		},
+		"Deleted":  {"What is gone is not found.", func(e *env) { e.deletes(e.secret("db")) }, kerrors.IsNotFound},
+		"MadeAnew": {"Another Secret of that name is left alone.", func(e *env) { e.deletes(e.secret("db")); e.posted("db", "kubectl", "a", "1") }, kerrors.IsConflict},
+		"Terminating": {
+			"So is one that goes already.",
+			func(e *env) { e.deletes(e.secret("db")); e.terminating("db") }, kerrors.IsConflict,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			e := newEnv(t)
+			live := e.writes(e.object("db").wants("db", "a", "1"))
+			tc.move(e)
+			was := e.secret("db")
+
+			err := e.w.Delete(e.ctx, live)
+			if err == nil {
+				was = nil
+			}
+			if !tc.is(err) {
+				t.Errorf("\n%s\nDelete(...): got error %v", tc.reason, err)
+			}
+			e.wantUntouched("db", was)
+		})
+	}
+}
+
+// Each guard holds alone: the uid where the version is that of the Secret that is there, and the
+// other way round.
+func TestDeleteGuards(t *testing.T) {
+	for name, forge := range map[string]func(live *corev1.Secret){
+		"UID":             func(live *corev1.Secret) { live.UID = newUID() },
+		"ResourceVersion": func(live *corev1.Secret) { live.ResourceVersion = "1" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := newEnv(t)
+			was := e.writes(e.object("db").wants("db", "a", "1"))
+			live := was.DeepCopy()
+			forge(live)
+			if err := e.w.Delete(e.ctx, live); !kerrors.IsConflict(err) {
+				t.Errorf("Delete(...): got error %v, want a Conflict", err)
+			}
+			e.wantUntouched("db", was)
+		})
+	}
+}
+
+func TestReleaseKeepsWhatNobodyHolds(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		before func(e *env, o object)
+	}{
+		"Adopted": {"What a tool made before managedFields were reset.", func(e *env, _ object) {
+			e.create(&corev1.Secret{
+				ObjectMeta: metav1.ObjectMeta{
+					Namespace: e.ns, Name: "db", Labels: map[string]string{"theirs": "x"}, Annotations: map[string]string{"theirs": "x"},
+				},
+				Data: bytesOf("theirs", "x"),
+			})
+		}},
+		"Ours": {"What a person added to our Secret before that.", func(e *env, o object) {
+			e.writes(o.wants("db", "a", "1"))
+			e.updates("db", "kubectl", func(s *corev1.Secret) {
+				setData("theirs", "x")(s)
+				s.Labels["theirs"], s.Annotations["theirs"] = "x", "x"
+			})
+		}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			e := newEnv(t)
+			o := e.object("db")
+			tc.before(e, o)
+			e.resetsManagedFields("db")
+			e.writes(o.wants("db", "a", "1"))
+			e.releases(o.wants("db"))
+
+			want := map[string]string{"theirs": "x"}
+			s := e.wantData("db", want)
+			if diff := cmp.Diff(want, s.Labels); diff != "" {
+				t.Errorf("\n%s\nlabels: -want, +got:\n%s", tc.reason, diff)
+			}
+			if diff := cmp.Diff(want, s.Annotations); diff != "" {
+				t.Errorf("\n%s\nannotations: -want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestReleaseOfARestoredSecret(t *testing.T) {
+	e := newEnv(t)
+	o := e.object("db")
+	d := owned(o.wants("db", "a", "1"), o.reference(true))
+	was := e.writes(d)
+	e.deletes(was)
+	was.ResourceVersion, was.UID, was.ManagedFields = "", "", nil
+	e.create(was)
+
+	e.writes(d)
+	e.releases(d)
+	s := e.wantData("db", map[string]string{})
+	if diff := cmp.Diff(map[string]string{}, orEmpty(s.Annotations)); diff != "" {
+		t.Errorf("annotations: -want, +got:\n%s", diff)
+	}
+}

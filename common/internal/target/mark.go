@@ -1,0 +1,157 @@
+// Package target writes Secrets so that nothing is lost: every write is a create, or a guarded
+// server-side apply by one field manager per ExternalSecret, and what somebody else wrote is never
+// changed.
+package target
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"hash"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/internal/policy"
+)
+
+// maxFieldManager is the longest name of a field manager that the API server takes
+// (k8s.io/apimachinery/pkg/apis/meta/v1/validation).
+const maxFieldManager = 128
+
+// Manager returns the field manager of an ExternalSecret; it is the same in every module.
+func Manager(externalSecret string) string {
+	return FieldManager(v1alpha1.FieldManagerPrefix, externalSecret)
+}
+
+// FieldManager returns the field manager with a prefix and a name, which is hashed where it is too long.
+func FieldManager(prefix, name string) string {
+	if m := prefix + name; len(m) <= maxFieldManager {
+		return m
+	}
+	return prefix + shortHash(name)
+}
+
+// MarkKey returns the annotation that holds the mark of an ExternalSecret.
+func MarkKey(externalSecret string) string {
+	return v1alpha1.MarkAnnotationPrefix + shortHash(externalSecret)
+}
+
+// StoreLabel returns the label that a target carries for a store it was read from.
+func StoreLabel(group, kind, namespace, name string) string {
+	return v1alpha1.StoreLabelPrefix + shortHash(strings.Join([]string{group, kind, namespace, name}, "/"))
+}
+
+// ManagedLabel returns the label of the Secrets that a module writes.
+func ManagedLabel(module string) string { return module + v1alpha1.ManagedLabelSuffix }
+
+// Marks returns the marks that a Secret carries, by the name of the ExternalSecret. What is not a
+// mark is passed over.
+func Marks(annotations map[string]string) map[string]policy.Mark {
+	var marks map[string]policy.Mark
+	for k, v := range annotations {
+		if !strings.HasPrefix(k, v1alpha1.MarkAnnotationPrefix) {
+			continue
+		}
+		var m policy.Mark
+		if json.Unmarshal([]byte(v), &m) != nil || MarkKey(m.Name) != k {
+			continue
+		}
+		if marks == nil {
+			marks = map[string]policy.Mark{}
+		}
+		marks[m.Name] = m
+	}
+	return marks
+}
+
+// Desired is the Secret that an ExternalSecret wants.
+type Desired struct {
+	types.NamespacedName
+	// Type is empty if any will do: a Secret that is created is then Opaque.
+	Type corev1.SecretType
+	// Immutable asks for a Secret that cannot be changed.
+	Immutable bool
+	Data      map[string][]byte
+	Labels    map[string]string
+	// Annotations without the mark.
+	Annotations map[string]string
+	// Owner is nil if the Secret shall not be owned.
+	Owner *metav1.OwnerReference
+	// Mark without its hashes; Seal fills them.
+	Mark policy.Mark
+}
+
+// Seal fills the hashes of the mark.
+func (d *Desired) Seal() {
+	d.Mark.Fields = d.fields().Hash()
+	h := keyed(d.Mark.UID)
+	field(h, []byte(d.Type))
+	for _, k := range slices.Sorted(mapKeys(d.Data)) {
+		field(h, []byte(k))
+		field(h, d.Data[k])
+	}
+	for _, m := range []map[string]string{d.Labels, d.Annotations} {
+		field(h, nil) // Between two maps.
+		for _, k := range slices.Sorted(mapKeys(m)) {
+			field(h, []byte(k))
+			field(h, []byte(m[k]))
+		}
+	}
+	d.Mark.Hash = sum(h)
+}
+
+// HashInputs returns a hash of what values are rendered from, keyed like that of the values.
+func HashInputs(uid types.UID, inputs [][]byte) string {
+	h := keyed(uid)
+	for _, b := range inputs {
+		field(h, b)
+	}
+	return sum(h)
+}
+
+func (d *Desired) annotations() map[string]string {
+	mark, err := json.Marshal(d.Mark)
+	if err != nil {
+		panic(err) // A struct of strings and a number always encodes.
+	}
+	all := maps.Clone(d.Annotations)
+	if all == nil {
+		all = map[string]string{}
+	}
+	all[MarkKey(d.Mark.Name)] = string(mark)
+	return all
+}
+
+func (d *Desired) fields() Fields {
+	names := append(slices.Collect(mapKeys(d.Annotations)), MarkKey(d.Mark.Name))
+	f := newFields(mapKeys(d.Data), mapKeys(d.Labels), slices.Values(names))
+	f.Immutable = d.Immutable
+	return f
+}
+
+// keyed returns a hash that means nothing to whoever does not know the uid, so that equal values in
+// two Secrets do not show.
+func keyed(uid types.UID) hash.Hash { return hmac.New(sha256.New, []byte(uid)) }
+
+// field adds one value, its length first, so that no two lists of values hash alike.
+func field(h hash.Hash, b []byte) {
+	var n [8]byte
+	binary.BigEndian.PutUint64(n[:], uint64(len(b)))
+	h.Write(n[:])
+	h.Write(b)
+}
+
+func sum(h hash.Hash) string { return hex.EncodeToString(h.Sum(nil)[:16]) }
+
+func shortHash(s string) string {
+	b := sha256.Sum256([]byte(s))
+	return hex.EncodeToString(b[:10])
+}

@@ -1,0 +1,116 @@
+package target
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/internal/policy"
+)
+
+// Identity is the ExternalSecret that looks at a Secret.
+type Identity struct {
+	Name string
+	UID  types.UID
+	// Module is the API group of the module that looks.
+	Module string
+	// Exclusive is true if it shares the Secret with no other ExternalSecret, unless it had it first.
+	Exclusive bool
+}
+
+// A Census knows which ExternalSecrets there are. What it cannot find out, it reports as living:
+// nothing is taken from what may be alive.
+type Census interface {
+	// Lives reports whether an ExternalSecret of that name and uid exists.
+	Lives(name string, uid types.UID) bool
+	// Writes reports whether an ExternalSecret of that name and uid exists and writes the Secret.
+	Writes(name string, uid types.UID, secret string) bool
+}
+
+// Observe returns what the metadata of a Secret tells an ExternalSecret about it; nil means that
+// there is no Secret. Of a *corev1.Secret, read live, it also tells what the data says.
+func Observe(s metav1.Object, self Identity, census Census) policy.Target {
+	if s == nil {
+		return policy.Target{}
+	}
+	marks := Marks(s.GetAnnotations())
+	held := FieldsOf(s.GetManagedFields(), Manager(self.Name))
+	t := policy.Target{
+		Exists:      true,
+		Terminating: s.GetDeletionTimestamp() != nil,
+		Mark:        marks[self.Name],
+		Holds:       len(held.Data) > 0,
+		Sealed:      held.Immutable,
+		Watched:     s.GetLabels()[ManagedLabel(self.Module)] == "true",
+	}
+	t.Intact = t.Mark.Fields == held.Hash() && t.Watched
+	t.Owned, t.Foreign = owners(s.GetOwnerReferences(), self, t.Mark, census)
+	for name, m := range marks {
+		if self.Exclusive && name != self.Name && (t.Rival == "" || name < t.Rival) && census.Writes(name, m.UID, s.GetName()) {
+			t.Rival = name
+		}
+	}
+	if live, ok := s.(*corev1.Secret); ok {
+		t.Fixed = live.Type != corev1.SecretTypeOpaque || (live.Immutable != nil && *live.Immutable)
+		others := fieldpath.NewSet()
+		for _, e := range s.GetManagedFields() {
+			if e.Manager != Manager(self.Name) {
+				others = others.Union(decode(e))
+			}
+		}
+		for k := range live.Data {
+			alone := slices.Contains(held.Data, k) && !others.Has(fieldpath.MakePathOrDie("data", k))
+			t.Others = t.Others || !alone
+		}
+	}
+	return t
+}
+
+// owners reports whether an ownerReference names the object, and returns the one that makes the
+// Secret somebody else's: any before it bears our mark, and later only one that controls it. An
+// ExternalSecret that is gone owns nothing. One of our name is gone, or is the present one while we
+// are behind, which the fence finds out.
+func owners(refs []metav1.OwnerReference, self Identity, mark policy.Mark, census Census) (owned bool, foreign *metav1.OwnerReference) {
+	for i, r := range refs {
+		controls := r.Controller != nil && *r.Controller
+		switch {
+		case r.UID == self.UID:
+			owned = owned || controls
+		case mark.UID != "" && !controls:
+		case ofExternalSecret(r) && (r.Name == self.Name || !census.Lives(r.Name, r.UID)):
+		case foreign == nil || controls:
+			foreign = &refs[i]
+		}
+	}
+	return owned, foreign
+}
+
+// ofExternalSecret reports whether an ownerReference names an ExternalSecret.
+func ofExternalSecret(r metav1.OwnerReference) bool {
+	group, _, _ := strings.Cut(r.APIVersion, "/")
+	return group == v1alpha1.Group && r.Kind == "ExternalSecret"
+}
+
+// Reduce strips the metadata of a Secret down to what Observe reads: marks, own labels, owners, and
+// the fields held by managers of ExternalSecrets. Memory then follows the number of own keys.
+func Reduce(m *metav1.PartialObjectMetadata) {
+	maps.DeleteFunc(m.Annotations, func(k, _ string) bool {
+		return !strings.HasPrefix(k, v1alpha1.MarkAnnotationPrefix) && k != v1alpha1.PartAnnotation
+	})
+	maps.DeleteFunc(m.Labels, func(k, _ string) bool {
+		return !strings.HasSuffix(k, v1alpha1.ManagedLabelSuffix) && k != v1alpha1.PartLabel
+	})
+	var own []metav1.ManagedFieldsEntry
+	for _, e := range m.ManagedFields {
+		if OfExternalSecret(e.Manager) && e.Subresource == "" {
+			own = append(own, metav1.ManagedFieldsEntry{Manager: e.Manager, Operation: e.Operation, FieldsV1: e.FieldsV1})
+		}
+	}
+	m.ManagedFields = own
+}

@@ -1,0 +1,64 @@
+// Package templatesource reads the ConfigMaps and Secrets that hold templates.
+package templatesource
+
+import (
+	"context"
+	"maps"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
+	corev1 "k8s.io/api/core/v1"
+	kerrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/direct-secrets/direct-secrets/common/internal/render"
+	"github.com/direct-secrets/direct-secrets/common/internal/watch"
+)
+
+// WatchRef is how package watch calls a source of templates.
+func WatchRef(namespace string, ref render.TextRef) watch.ObjectRef {
+	if ref.Secret {
+		return watch.SecretRef(namespace, ref.Name)
+	}
+	return watch.ConfigMapRef(namespace, ref.Name)
+}
+
+// Version reads the resourceVersion of a source; empty if it does not exist.
+func Version(ctx context.Context, c client.Reader, namespace string, ref render.TextRef) (string, error) {
+	m := &metav1.PartialObjectMetadata{}
+	m.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(ref.Kind()))
+	err := c.Get(ctx, types.NamespacedName{Namespace: namespace, Name: ref.Name}, m)
+	return m.ResourceVersion, explain(ref, client.IgnoreNotFound(err))
+}
+
+// +kubebuilder:rbac:groups="",resources=secrets;configmaps,verbs=get
+
+// Read reads a source: its texts by key, and its resourceVersion. Both are empty if it does not exist.
+func Read(ctx context.Context, c client.Reader, namespace string, ref render.TextRef) (map[string]string, string, error) {
+	key := types.NamespacedName{Namespace: namespace, Name: ref.Name}
+	all := map[string]string{}
+	var o client.Object
+	var err error
+	if ref.Secret {
+		s := &corev1.Secret{}
+		err = c.Get(ctx, key, s)
+		for k, v := range s.Data {
+			all[k] = string(v)
+		}
+		o = s
+	} else {
+		m := &corev1.ConfigMap{}
+		err = c.Get(ctx, key, m)
+		maps.Copy(all, m.Data)
+		o = m
+	}
+	if kerrors.IsNotFound(err) {
+		return nil, "", nil
+	}
+	return all, o.GetResourceVersion(), explain(ref, err)
+}
+
+func explain(ref render.TextRef, err error) error {
+	return errors.Wrapf(err, "cannot read %s %q, which holds templates", ref.Kind(), ref.Name)
+}

@@ -1,0 +1,207 @@
+package provider
+
+import (
+	"context"
+	stderrors "errors"
+	"io"
+	"iter"
+	"time"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
+	"github.com/prometheus/client_golang/prometheus"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+)
+
+// Metrics sit here, in the functions through which every call goes: a decorating client would hide
+// the optional interfaces.
+var (
+	calls = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "directsecrets_provider_calls_total",
+		Help: "Calls to a provider, by store kind, call and result.",
+	}, []string{"kind", "call", "result"})
+	callSeconds = prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name:    "directsecrets_provider_call_duration_seconds",
+		Help:    "Time that calls to a provider took, retries inside the call included.",
+		Buckets: []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60},
+	}, []string{"kind", "call"})
+	batchSize = prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name:    "directsecrets_fetch_batch_size",
+		Help:    "Secrets read by one call to a provider.",
+		Buckets: []float64{1, 2, 5, 10, 20, 50, 100},
+	}, []string{"kind"})
+)
+
+func init() {
+	metrics.Registry.MustRegister(calls, callSeconds, batchSize)
+}
+
+// Capability names, as they show in the status of a store or generator.
+const (
+	CapabilityRead     = "Read"
+	CapabilityBatch    = "BatchRead"
+	CapabilityFind     = "Find"
+	CapabilityGenerate = "Generate"
+	CapabilityRenew    = "Renew"
+	CapabilityCleanup  = "Cleanup"
+	CapabilityCheck    = "Check"
+	CapabilityWrite    = "Write"
+)
+
+// Capabilities returns what a Client or Generator can do, by the interfaces that it implements.
+func Capabilities(c any) (caps []string) {
+	for _, of := range []struct {
+		name string
+		has  bool
+	}{
+		{CapabilityRead, is[Client](c)},
+		{CapabilityBatch, is[Batcher](c)},
+		{CapabilityFind, is[Finder](c)},
+		{CapabilityGenerate, is[Generator](c)},
+		{CapabilityRenew, is[Renewer](c)},
+		{CapabilityCleanup, is[Cleaner](c)},
+		{CapabilityCheck, is[Checker](c)},
+		{CapabilityWrite, is[Writer](c)},
+	} {
+		if of.has {
+			caps = append(caps, of.name)
+		}
+	}
+	return caps
+}
+
+func is[I any](c any) bool {
+	_, ok := c.(I)
+	return ok
+}
+
+// BatchSize returns how many secrets one call to GetBatch reads; 1 for a client that cannot batch.
+func BatchSize(c Client) int {
+	if b, ok := c.(Batcher); ok {
+		return max(1, b.BatchSize())
+	}
+	return 1
+}
+
+// GetBatch reads refs, which must be at most BatchSize(c), and returns a result for each. A client
+// that cannot batch is asked for one after another. kind is a label of the metrics.
+func GetBatch(ctx context.Context, kind string, c Client, refs []Ref) (results []Result) {
+	b, ok := c.(Batcher)
+	if !ok {
+		for _, ref := range refs {
+			v, err := Get(ctx, kind, c, ref)
+			results = append(results, Result{Value: v, Err: err})
+		}
+		return results
+	}
+
+	batchSize.WithLabelValues(kind).Observe(float64(len(refs)))
+	done := observe(kind, "GetBatch")
+	results, err := guard("reading a batch", func() ([]Result, error) { return b.GetBatch(ctx, refs), nil })
+	if err == nil && len(results) != len(refs) {
+		err = NewError(Unavailable, "the provider answered for %d of %d secrets", len(results), len(refs))
+	}
+	if err != nil {
+		results = make([]Result, len(refs))
+		for i := range results {
+			results[i].Err = err
+		}
+	}
+	done(worst(results))
+	return results
+}
+
+// Get reads one secret.
+func Get(ctx context.Context, kind string, c Client, ref Ref) (Value, error) {
+	return call(kind, "Get", "reading", func() (Value, error) { return c.Get(ctx, ref) })
+}
+
+// Find yields every secret that matches; errors.ErrUnsupported if the client cannot find.
+func Find(ctx context.Context, kind string, c Client, q Query) iter.Seq2[Value, error] {
+	f, ok := c.(Finder)
+	if !ok {
+		return func(yield func(Value, error) bool) {
+			yield(Value{}, errors.Wrap(stderrors.ErrUnsupported, "find"))
+		}
+	}
+	return func(yield func(Value, error) bool) {
+		done := observe(kind, "Find")
+		var last error
+		stopped := false
+		_, failed := guard("finding", func() (struct{}, error) {
+			for v, err := range f.Find(ctx, q) {
+				last = err
+				if stopped = !yield(v, err) || err != nil; stopped {
+					break
+				}
+			}
+			return struct{}{}, nil
+		})
+		if failed == nil && last == nil {
+			// A list that ended because the time was up is not complete.
+			failed = ctx.Err()
+		}
+		if failed != nil && !stopped {
+			last = failed
+			yield(Value{}, failed)
+		}
+		done(last)
+	}
+}
+
+// Check asks a Client or Generator whether it works; one that cannot tell is taken to.
+func Check(ctx context.Context, kind string, c any) error {
+	ch, ok := c.(Checker)
+	if !ok {
+		return nil
+	}
+	done := observe(kind, "Check")
+	_, err := guard("checking", func() (struct{}, error) { return struct{}{}, ch.Check(ctx) })
+	var w Warnings
+	if errors.As(err, &w) {
+		done(nil)
+		return err
+	}
+	done(err)
+	return err
+}
+
+// Close releases what a Client or Generator holds, if it holds anything.
+func Close(c any) error {
+	cl, ok := c.(io.Closer)
+	if !ok {
+		return nil
+	}
+	_, err := guard("closing", func() (struct{}, error) { return struct{}{}, cl.Close() })
+	return err
+}
+
+func guard[T any](doing string, f func() (T, error)) (v T, err error) {
+	defer recoverTo(&err, doing)
+	return f()
+}
+
+func observe(kind, call string) func(error) {
+	start := time.Now()
+	return func(err error) {
+		result := "ok"
+		if err != nil {
+			result = string(ClassOf(err))
+		}
+		calls.WithLabelValues(kind, call, result).Inc()
+		callSeconds.WithLabelValues(kind, call).Observe(time.Since(start).Seconds())
+	}
+}
+
+// worst returns the first error that is not a plain NotFound, which is an answer like any other.
+func worst(results []Result) error {
+	var missing error
+	for _, r := range results {
+		if r.Err != nil && !IsNotFound(r.Err) {
+			return r.Err
+		}
+		if r.Err != nil {
+			missing = r.Err
+		}
+	}
+	return missing
+}

@@ -1,0 +1,52 @@
+package provider_test
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"net"
+	"net/url"
+	"testing"
+	"time"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/direct-secrets/direct-secrets/common/provider"
+)
+
+func TestCertificateFaultOf(t *testing.T) {
+	leaf := &x509.Certificate{Subject: pkix.Name{CommonName: "server"}, DNSNames: []string{"a.example"}, NotAfter: time.Now()}
+	noNames := &x509.Certificate{Subject: pkix.Name{CommonName: "server.example"}, Raw: []byte{0}}
+	verifying := func(err error) error {
+		return &url.Error{Op: "Get", Err: &tls.CertificateVerificationError{UnverifiedCertificates: []*x509.Certificate{leaf}, Err: err}}
+	}
+	cases := map[string]struct {
+		reason string
+		err    error
+		want   provider.CertificateFault
+	}{
+		"None":      {"A call that did not fail has no fault.", nil, ""},
+		"Other":     {"Other failures are not the certificate's.", &net.OpError{Op: "dial", Err: errors.New("connection refused")}, ""},
+		"Untrusted": {"An authority that is not known is to be added.", verifying(x509.UnknownAuthorityError{Cert: leaf}), provider.CertificateUntrusted},
+		"Name":      {"A name that differs is a wrong address.", verifying(x509.HostnameError{Certificate: leaf, Host: "b.example"}), provider.CertificateOtherName},
+		"Address":   {"So is an address that the certificate lacks.", verifying(x509.HostnameError{Certificate: leaf, Host: "127.0.0.1"}), provider.CertificateOtherName},
+		"NoNames":   {"A certificate without any name is for none.", verifying(x509.HostnameError{Certificate: noNames, Host: "b.example"}), provider.CertificateOtherName},
+		"Expired":   {"Certificates end.", verifying(x509.CertificateInvalidError{Cert: leaf, Reason: x509.Expired}), provider.CertificateExpired},
+		"NoServer":  {"What else may be wrong is rare.", verifying(x509.CertificateInvalidError{Cert: leaf, Reason: x509.IncompatibleUsage}), provider.CertificateBad},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, provider.CertificateFaultOf(tc.err)); diff != "" {
+				t.Errorf("%s\nCertificateFaultOf(...): -want, +got:\n%s", tc.reason, diff)
+			}
+			if tc.err == nil {
+				return
+			}
+			// gRPC keeps the text alone.
+			if diff := cmp.Diff(tc.want, provider.CertificateFaultOf(errors.New("connection error: "+tc.err.Error()))); diff != "" {
+				t.Errorf("%s\nCertificateFaultOf(its text): -want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}

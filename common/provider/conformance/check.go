@@ -1,0 +1,145 @@
+package conformance
+
+import (
+	"context"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/direct-secrets/direct-secrets/common/provider"
+)
+
+var checkChecks = []check{
+	{"check/ok", provider.CapabilityCheck, "A store that works is said to.", checkOK},
+	{"check/denied", provider.CapabilityCheck, "Wrong credentials show before any secret is read.", checkDenied},
+	{"check/denied-secret", provider.CapabilityCheck, "A permission that is missing for one secret does not make the store unready.", checkDeniedSecret},
+	{"check/unavailable", provider.CapabilityCheck, "A provider that cannot be used is not mistaken for wrong credentials, and it passes.", checkUnavailable},
+	{"check/hang", provider.CapabilityCheck, "A check ends with its context.", checkHang},
+}
+
+var sharedChecks = []check{
+	{"read/wrong-credentials", provider.CapabilityRead, "With wrong credentials nothing is known to be missing.", wrongCredentials("Get")},
+	{"batch/wrong-credentials", provider.CapabilityBatch, "Nor is it for any entry of a batch.", wrongCredentials("GetBatch")},
+	{"find/wrong-credentials", provider.CapabilityFind, "A list that may not be seen is not empty.", wrongCredentials("Find")},
+	{"concurrent", provider.CapabilityRead, "One client serves all workers at the same time. Run with -race.", concurrent},
+}
+
+func (e *env) check(ctx context.Context) error {
+	c := e.client.(provider.Checker)
+	first, second := c.Check(ctx), c.Check(ctx)
+	if err := sameTwice(provider.Result{Err: first}, provider.Result{Err: second}); err != nil {
+		return errors.Wrap(err, "Check twice")
+	}
+	return second
+}
+
+func checkOK(ctx context.Context, e *env) error { return e.check(ctx) }
+
+func checkDenied(ctx context.Context, e *env) error {
+	return e.denied(ctx, func(e *env) error { return hasClass(e.check(ctx), provider.Denied) })
+}
+
+// wrongCredentials makes the calls of one name.
+func wrongCredentials(name string) func(context.Context, *env) error {
+	return func(ctx context.Context, e *env) error {
+		key, err := e.put(ctx, "a")
+		if err != nil {
+			return err
+		}
+		denied := func(err error) error { return hasClass(err, provider.Denied) }
+		return e.denied(ctx, func(other *env) error {
+			var errs []error
+			for _, c := range other.calls(key, e.key("missing")) {
+				if c.name != name {
+					continue
+				}
+				for range 2 { // A client may learn something wrong from the first answer.
+					errs = append(errs, errors.Wrap(denied(worst(c.run(ctx), denied)), c.name))
+				}
+			}
+			return errors.Join(errs...)
+		})
+	}
+}
+
+// denied runs f with a client that has wrong credentials. Connecting may be refused instead.
+func (e *env) denied(ctx context.Context, f func(e *env) error) error {
+	if e.h.ConnectDenied == nil {
+		return errors.New("harness: ConnectDenied is missing")
+	}
+	c, err := e.h.ConnectDenied(ctx)
+	if err != nil {
+		return errors.Wrap(hasClass(err, provider.Denied), "connecting")
+	}
+	return errors.Join(f(&env{h: e.h, name: e.name, client: c}), provider.Close(c))
+}
+
+func checkDeniedSecret(ctx context.Context, e *env) error {
+	key, err := e.put(ctx, "a")
+	if err != nil {
+		return err
+	}
+	return e.under(Fault{Failure: Denied, Key: key}, func() error { return e.check(ctx) })
+}
+
+func checkUnavailable(ctx context.Context, e *env) error {
+	return errors.Join(
+		e.under(Fault{Failure: Unavailable}, func() error { return hasClass(e.check(ctx), provider.Unavailable) }),
+		e.under(Fault{Failure: Throttled}, func() error { return hasClass(e.check(ctx), provider.Throttled) }),
+		errors.Wrap(e.check(ctx), "after both"),
+	)
+}
+
+func checkHang(ctx context.Context, e *env) error {
+	return e.givesUp(ctx, e.client.(provider.Checker).Check)
+}
+
+// concurrent reads the same and different secrets by every call of the client.
+func concurrent(ctx context.Context, e *env) error {
+	const workers, rounds = 16, 5
+	names := leaves("concurrent", 4)
+	refs, err := e.putAll(ctx, names...)
+	if err != nil {
+		return err
+	}
+	g, ctx := errgroup.WithContext(ctx)
+	for w := range workers {
+		g.Go(func() error {
+			for r := range rounds {
+				if err := e.everyCall(ctx, "concurrent-", names, refs, (w+r)%len(refs)); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	return g.Wait()
+}
+
+// everyCall reads the secret at place i among those whose names begin with stem, by every call.
+func (e *env) everyCall(ctx context.Context, stem string, names []string, refs []provider.Ref, i int) error {
+	errs := []error{
+		e.wants(ctx, refs[i], value(names[i])),
+		e.fails(ctx, provider.Ref{Key: e.key("missing")}, provider.NotFound),
+	}
+	if _, ok := e.client.(provider.Batcher); ok {
+		n := min(e.batchSize(), len(refs)) - 1
+		errs = append(errs, e.batch(ctx, append(entriesOf(names, refs)[:n],
+			entry{ref: provider.Ref{Key: e.key("missing")}, class: provider.NotFound})...))
+	}
+	if _, ok := e.client.(provider.Finder); ok {
+		errs = append(errs, e.finds(ctx, named(stem), names...))
+	}
+	if _, ok := e.client.(provider.Checker); ok {
+		errs = append(errs, e.check(ctx))
+	}
+	return errors.Join(errs...)
+}
+
+func entriesOf(names []string, refs []provider.Ref) []entry {
+	var entries []entry
+	for i, ref := range refs {
+		entries = append(entries, entry{ref: ref, leaf: names[i]})
+	}
+	return entries
+}

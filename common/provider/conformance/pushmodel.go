@@ -1,0 +1,462 @@
+package conformance
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/internal/push"
+	"github.com/direct-secrets/direct-secrets/common/provider"
+)
+
+// The sequences are the same each time, so that what one change passes is what the next is held against;
+// -rapid.seed asks for others (0 for ones that nobody has seen).
+const (
+	sequences = 60
+	seed      = 20261121
+)
+
+// PushModel holds a provider's Writer against a model of what a PushSecret may do: random sequences of pushes, edits,
+// removals, writes by others at the worst moment, lost answers and crashes. The harness puts and deletes as others do.
+func PushModel(t *testing.T, h Harness) {
+	t.Helper()
+	given := map[string]bool{}
+	flag.Visit(func(f *flag.Flag) { given[f.Name] = true })
+	for name, value := range map[string]string{"rapid.seed": strconv.Itoa(seed), "rapid.checks": strconv.Itoa(sequences), "rapid.nofailfile": "true"} {
+		if !given[name] {
+			if err := flag.Set(name, value); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if h.Key == nil {
+		h.Key = func(name string) string { return name }
+	}
+	c, err := h.Connect(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = provider.Close(c) }() // Nothing depends on its end.
+	w, err := provider.AsWriter(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	rapid.Check(t, func(rt *rapid.T) {
+		n++
+		m := &model{T: rt, ctx: context.Background(), h: h, spoiler: &spoiler{Writer: w}, run: n, facts: map[string]*fact{}}
+		m.sequence()
+		for _, leaf := range keys {
+			if err := h.Delete(m.ctx, m.key(leaf)); err != nil {
+				rt.Fatal(err)
+			}
+		}
+	})
+}
+
+var (
+	keys       = []string{"a", "b"}
+	properties = []string{"x", "y", "z.z"}
+)
+
+// A spoiler is a Writer to which things happen at the worst moment.
+type spoiler struct {
+	provider.Writer
+	// before is run once, between the look at a secret and the write of it.
+	before func()
+	// fails and loses are run down by writes: one is not made at all, the other is but its answer is lost.
+	fails, loses bool
+}
+
+var errLost = provider.NewError(provider.Unavailable, "no answer")
+
+func spoil[T any](s *spoiler, write func() (T, error)) (T, error) {
+	var none T
+	if f := s.before; f != nil {
+		s.before = nil
+		f()
+	}
+	if s.fails {
+		s.fails = false
+		return none, errLost
+	}
+	v, err := write()
+	if s.loses {
+		s.loses = false
+		return none, errLost
+	}
+	return v, err
+}
+
+func (s *spoiler) Create(ctx context.Context, t provider.Target, data []byte, mark string) (provider.Written, error) {
+	return spoil(s, func() (provider.Written, error) { return s.Writer.Create(ctx, t, data, mark) })
+}
+
+func (s *spoiler) Update(ctx context.Context, t provider.Target, seen provider.Observed, data []byte) (provider.Written, error) {
+	return spoil(s, func() (provider.Written, error) { return s.Writer.Update(ctx, t, seen, data) })
+}
+
+func (s *spoiler) Delete(ctx context.Context, t provider.Target, seen provider.Observed) error {
+	_, err := spoil(s, func() (struct{}, error) { return struct{}{}, s.Writer.Delete(ctx, t, seen) })
+	return err
+}
+
+// A fact is what the model knows of one remote secret: what it holds, who made it, and who wrote each
+// property last.
+type fact struct {
+	// ours is true if the present object created the secret.
+	ours bool
+	// values are the properties, by name.
+	values map[string]pushed
+}
+
+type pushed struct {
+	text string
+	// made is true if the present object made the property, and wrote if it wrote it last.
+	made, wrote bool
+}
+
+type model struct {
+	*rapid.T
+	ctx     context.Context
+	h       Harness
+	spoiler *spoiler
+	run     int
+	object  int
+	writes  int
+	facts   map[string]*fact
+
+	// The object: what it wants by key and property ("" for the whole secret), and its status.
+	want     map[string]map[string]string
+	status   []v1alpha1.PushEntryStatus
+	policies push.Policies
+}
+
+func (m *model) key(leaf string) string { return m.h.Key(fmt.Sprintf("push-model/%d-%s", m.run, leaf)) }
+
+func (m *model) sequence() {
+	m.renew()
+	for range rapid.IntRange(5, 25).Draw(m.T, "steps") {
+		switch rapid.IntRange(0, 9).Draw(m.T, "step") {
+		case 0, 1, 2:
+			m.edit()
+		case 3:
+			m.foreign(rapid.SampledFrom(keys).Draw(m.T, "key"))
+		case 4:
+			m.takeOut()
+		case 6:
+			m.want, m.status = map[string]map[string]string{}, nil // It refers to another store from now on.
+			m.disown()
+		case 5:
+			if rapid.IntRange(0, 3).Draw(m.T, "end") == 0 {
+				m.want = map[string]map[string]string{}
+				m.apply()
+				m.renew()
+				continue
+			}
+		}
+		m.apply()
+	}
+}
+
+// renew begins another object: whatever the former one made is somebody else's.
+func (m *model) renew() {
+	m.object++
+	m.want, m.status = map[string]map[string]string{}, nil
+	features := m.spoiler.Features()
+	m.policies = push.Policies{
+		Mark:     fmt.Sprintf("%08d-0000-4000-8000-%012d", m.run, m.object),
+		Deletes:  rapid.Bool().Draw(m.T, "deletes"),
+		Features: features,
+	}
+	if features.Exclusive {
+		m.policies.Update = rapid.SampledFrom([]v1alpha1.PushUpdatePolicy{"", v1alpha1.UpdateIfNotExists}).Draw(m.T, "update")
+		m.policies.Adoption = rapid.SampledFrom([]v1alpha1.PushAdoptionPolicy{"", v1alpha1.AdoptionRefuse}).Draw(m.T, "adoption")
+	}
+	for _, f := range m.facts {
+		f.ours = false
+	}
+	m.disown()
+}
+
+// disown has all properties be somebody else's: the object has no record of them any more. Of a whole
+// secret the mark still tells.
+func (m *model) disown() {
+	for _, f := range m.facts {
+		for p, v := range f.values {
+			f.values[p] = pushed{text: v.text, made: p == "whole" && f.ours}
+		}
+	}
+}
+
+func (m *model) fresh() string {
+	m.writes++
+	return fmt.Sprintf("v%d", m.writes)
+}
+
+// edit changes what the object wants.
+func (m *model) edit() {
+	leaf := rapid.SampledFrom(keys).Draw(m.T, "key")
+	if m.policies.Guarded && rapid.IntRange(0, 3).Draw(m.T, "whole") > 0 {
+		delete(m.want[leaf], "")
+		m.wants(leaf, rapid.SampledFrom(properties).Draw(m.T, "property"))
+		return
+	}
+	m.want[leaf] = nil
+	m.wants(leaf, "")
+}
+
+func (m *model) wants(leaf, property string) {
+	if m.want[leaf] == nil {
+		m.want[leaf] = map[string]string{}
+	}
+	m.want[leaf][property] = m.fresh()
+}
+
+// takeOut removes an entry from the spec.
+func (m *model) takeOut() {
+	for _, leaf := range slices.Sorted(maps.Keys(m.want)) {
+		for _, p := range slices.Sorted(maps.Keys(m.want[leaf])) {
+			delete(m.want[leaf], p)
+			return
+		}
+	}
+}
+
+// whole is a secret that is one value: a JSON object all the same, since some providers hold no others.
+func whole(text string) string { return fmt.Sprintf(`{"whole":%q}`, text) }
+
+// foreign does to a secret what another writer may do.
+func (m *model) foreign(leaf string) {
+	f := m.facts[leaf]
+	switch what := rapid.IntRange(0, 4).Draw(m.T, "foreign"); {
+	case what == 0 && f != nil:
+		delete(m.facts, leaf)
+		if err := m.h.Delete(m.ctx, m.key(leaf)); err != nil {
+			m.Fatal(err)
+		}
+		return
+	case what == 1 && f != nil && len(f.values) > 1:
+		delete(f.values, slices.Sorted(maps.Keys(f.values))[0])
+	default:
+		if f == nil {
+			f = &fact{values: map[string]pushed{}}
+			m.facts[leaf] = f
+		}
+		p := rapid.SampledFrom([]string{"x", "y", "z.z", "theirs"}).Draw(m.T, "property")
+		if _, isWhole := f.values["whole"]; isWhole {
+			p = "whole"
+		}
+		f.values[p] = pushed{text: m.fresh(), made: f.values[p].made}
+	}
+	if err := m.h.Put(m.ctx, m.key(leaf), document(f), nil); err != nil {
+		m.Fatal(err)
+	}
+}
+
+func document(f *fact) []byte {
+	out := map[string]any{}
+	for p, v := range f.values {
+		if p == "z.z" {
+			out["z"] = map[string]string{"z": v.text}
+			continue
+		}
+		out[p] = v.text
+	}
+	raw, err := json.Marshal(out)
+	if err != nil {
+		panic(err) // Texts always encode.
+	}
+	return raw
+}
+
+// apply pushes all keys, perhaps with something going wrong, and checks what has become of each.
+func (m *model) apply() {
+	status := m.status
+	m.status = nil
+	for _, leaf := range keys {
+		var known, rest []v1alpha1.PushEntryStatus
+		for _, e := range status {
+			if e.RemoteKey == m.key(leaf) {
+				known = append(known, e)
+			} else {
+				rest = append(rest, e)
+			}
+		}
+		status = rest
+		m.status = append(m.status, m.applyOne(leaf, known)...)
+	}
+}
+
+func (m *model) applyOne(leaf string, known []v1alpha1.PushEntryStatus) []v1alpha1.PushEntryStatus {
+	s := &spoiler{Writer: m.spoiler.Writer}
+	trouble := rapid.IntRange(0, 9).Draw(m.T, "trouble")
+	spoilt := false
+	switch {
+	case trouble == 0:
+		s.fails = true
+	case trouble == 1:
+		s.loses = true
+	case trouble == 2 && m.policies.Guarded:
+		s.before = func() { spoilt = true; m.foreign(leaf) }
+	}
+	var want []push.Value
+	for _, p := range slices.Sorted(maps.Keys(m.want[leaf])) {
+		text := m.want[leaf][p]
+		if p == "" {
+			text = whole(text)
+		}
+		want = append(want, push.Value{Property: p, Data: []byte(text)})
+	}
+	p := push.Pusher{Policies: m.policies, Kind: "model", Writer: s}
+	before := m.facts[leaf].clone()
+	o := p.Apply(m.ctx, provider.Target{Key: m.key(leaf)}, want, known)
+	if spoilt {
+		before = m.facts[leaf].clone()
+	}
+	quiet := trouble > 2
+	m.check(leaf, before, o, quiet)
+	if rapid.IntRange(0, 11).Draw(m.T, "crash") == 0 {
+		return known // The process ended before it wrote the status.
+	}
+	if quiet && o.Err == nil {
+		again := p.Apply(m.ctx, provider.Target{Key: m.key(leaf)}, want, o.Entries)
+		if again.Wrote || again.Deleted || again.Err != nil {
+			m.Fatalf("%s: what was in step is written again: %+v", leaf, again)
+		}
+	}
+	return o.Entries
+}
+
+func (f *fact) clone() *fact {
+	if f == nil {
+		return nil
+	}
+	return &fact{ours: f.ours, values: maps.Clone(f.values)}
+}
+
+// read returns what stands in the store; nil for nothing.
+func (m *model) read(leaf string) map[string]string {
+	o, err := m.spoiler.Observe(m.ctx, provider.Target{Key: m.key(leaf)})
+	if provider.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		m.Fatal(err)
+	}
+	out := map[string]string{}
+	if o.Version == "" {
+		return out
+	}
+	var doc map[string]any
+	if err := json.Unmarshal(o.Data, &doc); err != nil {
+		m.Fatalf("%s holds %q", leaf, o.Data)
+	}
+	for k, v := range doc {
+		switch v := v.(type) {
+		case string:
+			out[k] = v
+		case map[string]any:
+			for k2, v2 := range v {
+				out[k+"."+k2] = fmt.Sprint(v2)
+			}
+		}
+	}
+	return out
+}
+
+// check compares what stands in the store with what stood there before, and brings the facts up to date.
+func (m *model) check(leaf string, before *fact, o push.Outcome, quiet bool) {
+	after := m.read(leaf)
+	if before == nil {
+		before = &fact{values: map[string]pushed{}}
+		if after != nil {
+			before.ours = m.policies.Exclusive
+		}
+	} else if after == nil && !before.ours {
+		m.Fatalf("%s was deleted, and this object did not create it; outcome %+v", leaf, o)
+	}
+	for p, v := range before.values {
+		if wrong := m.unlawful(leaf, p, v, after); wrong != "" {
+			m.Fatalf("%s: property %s was %s and is %q: %s; outcome %+v", leaf, p, v.text, after[p], wrong, o)
+		}
+	}
+	m.learn(leaf, before, after)
+	if !quiet || o.Err != nil || !m.replaces() {
+		return
+	}
+	for p, want := range m.want[leaf] {
+		name := p
+		if p == "" {
+			name = "whole"
+		}
+		if diff := cmp.Diff(want, after[name]); diff != "" {
+			m.Fatalf("%s: property %q is not in step: -want, +got:\n%s", leaf, p, diff)
+		}
+	}
+}
+
+// replaces reports whether whatever differs is overwritten.
+func (m *model) replaces() bool { return m.policies.Update == "" && m.policies.Adoption == "" }
+
+// unlawful says why what has become of a value must not have.
+func (m *model) unlawful(leaf, p string, v pushed, after map[string]string) string {
+	text, there := after[p]
+	_, wanted := m.wanted(leaf, p)
+	_, whole := m.want[leaf][""]
+	switch {
+	case !there && whole && m.replaces():
+		return "" // The whole secret was overwritten.
+	case !there && !v.made:
+		return "it was removed, and this object did not make it"
+	case !there && !v.wrote:
+		return "it was removed, and somebody else wrote it last"
+	case !there || text == v.text:
+		return ""
+	case m.policies.Update == v1alpha1.UpdateIfNotExists:
+		return "IfNotExists changes nothing"
+	case !v.wrote && m.policies.Adoption == v1alpha1.AdoptionRefuse:
+		return "somebody else wrote it, and the policy is Refuse"
+	case !wanted:
+		return "nobody wants that"
+	}
+	return ""
+}
+
+// learn brings the facts up to date.
+func (m *model) learn(leaf string, before *fact, after map[string]string) {
+	if after == nil {
+		delete(m.facts, leaf)
+		return
+	}
+	next := &fact{ours: before.ours, values: map[string]pushed{}}
+	for p, text := range after {
+		was, existed := before.values[p]
+		switch {
+		case !existed:
+			was = pushed{text: text, made: true, wrote: true}
+		case was.text != text:
+			was.text, was.wrote = text, true
+		}
+		next.values[p] = was
+	}
+	m.facts[leaf] = next
+}
+
+// wanted returns what the object wants of a property as it stands in the store.
+func (m *model) wanted(leaf, p string) (string, bool) {
+	if p == "whole" {
+		p = ""
+	}
+	v, ok := m.want[leaf][p]
+	return v, ok
+}

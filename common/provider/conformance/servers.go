@@ -1,0 +1,161 @@
+package conformance
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"io"
+	"log"
+	"math/big"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"sync/atomic"
+	"time"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
+)
+
+const loopback = "127.0.0.1"
+
+// A server stands where a client looks for the provider. It speaks HTTP/1 and HTTP/2, the latter
+// without TLS, too, so that it serves whatever a provider is made of.
+type server struct {
+	URL string
+	// requests that have come in.
+	requests atomic.Int64
+
+	http *http.Server
+}
+
+// serve starts a server on loopback, with TLS where there is a certificate.
+func serve(h http.Handler, certificate *tls.Certificate) (*server, error) {
+	l, err := net.Listen("tcp", loopback+":0")
+	if err != nil {
+		return nil, errors.Wrap(err, "cannot listen")
+	}
+	s := &server{URL: "http://" + l.Addr().String()}
+	s.http = &http.Server{
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			s.requests.Add(1)
+			h.ServeHTTP(w, r)
+		}),
+		Protocols:         &http.Protocols{},
+		ReadHeaderTimeout: time.Minute,
+		ErrorLog:          log.New(io.Discard, "", 0), // Clients are meant to break off.
+	}
+	s.http.Protocols.SetHTTP1(true)
+	s.http.Protocols.SetHTTP2(true)
+	s.http.Protocols.SetUnencryptedHTTP2(true)
+	if certificate == nil {
+		go func() { _ = s.http.Serve(l) }() // It ends with an error, always.
+		return s, nil
+	}
+	s.URL = "https://" + l.Addr().String()
+	s.http.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{*certificate}}
+	go func() { _ = s.http.ServeTLS(l, "", "") }() // So does this.
+	return s, nil
+}
+
+func (s *server) close() error { return s.http.Close() }
+
+// certificate makes one for the server that nobody has signed but itself.
+func certificate(change func(*x509.Certificate)) (*tls.Certificate, error) {
+	c := &x509.Certificate{
+		SerialNumber:          big.NewInt(1),
+		Subject:               pkix.Name{CommonName: "conformance"},
+		NotBefore:             time.Now().Add(-2 * time.Hour),
+		NotAfter:              time.Now().Add(2 * time.Hour),
+		KeyUsage:              x509.KeyUsageDigitalSignature,
+		ExtKeyUsage:           []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+		IPAddresses:           []net.IP{net.ParseIP(loopback)},
+		BasicConstraintsValid: true,
+	}
+	change(c)
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, err
+	}
+	der, err := x509.CreateCertificate(rand.Reader, c, c, &key.PublicKey, key)
+	return &tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, err
+}
+
+// forward returns a handler that passes requests on to the provider's server, and its answers back,
+// changed. The host stays the one that was called, for some clients sign it.
+func forward(to string, change func(*http.Response) error) (http.Handler, error) {
+	u, err := url.Parse(to)
+	if err != nil || to == "" {
+		return nil, errors.New("harness: Server is missing, or no URL")
+	}
+	return &httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.SetURL(u)
+			r.Out.Host = r.In.Host
+		},
+		Transport:      newProtocols(),
+		ModifyResponse: change,
+		ErrorLog:       log.New(io.Discard, "", 0), // What cannot be passed on is a 502.
+	}, nil
+}
+
+// protocols passes a request on by the version of HTTP by which it came: gRPC needs the second.
+type protocols struct{ first, second http.RoundTripper }
+
+func newProtocols() protocols {
+	return protocols{newTransport((*http.Protocols).SetHTTP1), newTransport((*http.Protocols).SetUnencryptedHTTP2)}
+}
+
+// idle is how long a connection is kept that nobody uses. To close each after its request loses answers now and then:
+// net/http ends a connection of HTTP/2 as soon as it carries no request, and the next one may be on it already.
+const idle = time.Second
+
+func newTransport(speak func(*http.Protocols, bool)) *http.Transport {
+	t := &http.Transport{DisableCompression: true, IdleConnTimeout: idle, Protocols: &http.Protocols{}}
+	speak(t.Protocols, true)
+	return t
+}
+
+// RoundTrip implements http.RoundTripper.
+func (p protocols) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.ProtoMajor == 2 {
+		return p.second.RoundTrip(r)
+	}
+	return p.first.RoundTrip(r)
+}
+
+// silent accepts connections, and says nothing on them until it is closed.
+func silent() (address string, end func(), err error) {
+	l, err := net.Listen("tcp", loopback+":0")
+	if err != nil {
+		return "", nil, errors.Wrap(err, "cannot listen")
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		var open []net.Conn
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				break
+			}
+			open = append(open, c)
+		}
+		for _, c := range open {
+			_ = c.Close() // The caller may have done so before.
+		}
+	}()
+	return "http://" + l.Addr().String(), func() { _ = l.Close(); <-done }, nil
+}
+
+// nobody returns the address of a port on which nobody listens.
+func nobody() (string, error) {
+	l, err := net.Listen("tcp", loopback+":0")
+	if err != nil {
+		return "", errors.Wrap(err, "cannot listen")
+	}
+	return "http://" + l.Addr().String(), l.Close()
+}

@@ -1,0 +1,552 @@
+package conformance
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
+
+	"github.com/direct-secrets/direct-secrets/common/provider"
+)
+
+// mark is that of the object for which the suite writes; other is somebody else's.
+const (
+	mark  = "0b9c9f0e-6a0c-4b7e-9d43-8f5f6f6a7b10"
+	other = "7d4d5f5c-2f57-4ad4-8a4e-15b3a9a1c2d3"
+)
+
+var writeChecks = []check{
+	{"write/create", provider.CapabilityWrite, "What is created is there, with its mark and its version.", writeCreate},
+	{"write/create-exists", provider.CapabilityWrite, "Create never overwrites.", writeCreateExists},
+	{"write/create-again", provider.CapabilityWrite, "A name is free again once its secret is deleted.", writeCreateAgain},
+	{"write/id", provider.CapabilityWrite, "Another secret of the same name, with as many versions, has another ID: what was created is not mistaken for it.", writeID},
+	{"write/update", provider.CapabilityWrite, "What is updated is the new value under a new version, and the mark stays.", writeUpdate},
+	{"write/update-same", provider.CapabilityWrite, "The same value again makes no version.", writeUpdateSame},
+	{"write/update-moved", provider.CapabilityWrite, "What somebody else wrote meanwhile is refused, or handed back.", writeUpdateMoved},
+	{"write/update-gone", provider.CapabilityWrite, "A secret that is gone is not made again by an update.", writeUpdateGone},
+	{"write/delete", provider.CapabilityWrite, "What is deleted is gone, and deleting it again is no error.", writeDelete},
+	{"write/delete-moved", provider.CapabilityWrite, "What somebody else wrote meanwhile is not deleted.", writeDeleteMoved},
+	{"write/unmarked", provider.CapabilityWrite, "A secret that others created bears no mark, and an update gives it none.", writeUnmarked},
+	{"write/metadata", provider.CapabilityWrite, "Settings are compared and brought in line, without a new version.", writeMetadata},
+	{"write/metadata-unknown", provider.CapabilityWrite, "A setting that the provider does not know is an error that names it.", writeMetadataUnknown},
+	{"write/values", provider.CapabilityWrite, "A value is stored byte for byte, or refused.", writeValues},
+	{"write/too-large", provider.CapabilityWrite, "A value over the provider's limit is refused, and changes nothing.", writeTooLarge},
+	{"write/failure", provider.CapabilityWrite, "A call that fails has the class of its error, and has changed nothing.", writeFailure},
+	{"write/hang", provider.CapabilityWrite, "A write ends with its context.", writeHang},
+	{"write/create-race", provider.CapabilityWrite, "Of many that create a secret at the same time one does.", writeCreateRace},
+	{"write/update-race", provider.CapabilityWrite, "Of many that update a secret at the same time none loses its value unnoticed.", writeUpdateRace},
+}
+
+func (e *env) writer() provider.Writer { return e.client.(provider.Writer) }
+
+func (e *env) target(leaf string) provider.Target { return provider.Target{Key: e.key(leaf)} }
+
+// creates makes a secret through the client. The suite removes it afterwards.
+func (e *env) creates(ctx context.Context, leaf, as string) (provider.Observed, error) {
+	t := e.target(leaf)
+	e.owes(t.Key)
+	w, err := e.writer().Create(ctx, t, value(leaf), as)
+	if err != nil {
+		return provider.Observed{}, errors.Wrapf(err, "Create %q", t.Key)
+	}
+	o, err := e.observes(ctx, t)
+	if err == nil && (o.Version != w.Version || o.ID != w.ID) {
+		err = errors.Errorf("Create says version %q and ID %q, and Observe %q and %q", w.Version, w.ID, o.Version, o.ID)
+	}
+	return o, err
+}
+
+// owes notes that a key is to be removed in the end.
+func (e *env) owes(key string) {
+	if e.puts == nil {
+		e.puts = map[string]bool{}
+	}
+	e.puts[key] = true
+}
+
+func (e *env) observes(ctx context.Context, t provider.Target) (provider.Observed, error) {
+	o, err := e.writer().Observe(ctx, t)
+	if err == nil && (o.Version == "") != (o.Data == nil) {
+		err = errors.Errorf("it has version %q and %d bytes: one without the other", o.Version, len(o.Data))
+	}
+	return o, errors.Wrapf(err, "Observe %q", t.Key)
+}
+
+// holds checks what stands in the store.
+func (e *env) holds(ctx context.Context, t provider.Target, data []byte, as string) error {
+	o, err := e.observes(ctx, t)
+	if err != nil {
+		return err
+	}
+	if !e.writer().Features().Exclusive {
+		as = ""
+	}
+	if o.Mark != as {
+		return errors.Errorf("%q has mark %q, want %q", t.Key, o.Mark, as)
+	}
+	return errors.Join(
+		errors.Wrap(e.same(provider.Ref{Key: t.Key}, data, provider.Value{Key: t.Key, Data: o.Data, Version: o.Version}), "Observe"),
+		e.wants(ctx, provider.Ref{Key: t.Key}, data),
+		e.wants(ctx, provider.Ref{Key: t.Key, Version: o.Version}, data),
+	)
+}
+
+func (e *env) absent(ctx context.Context, t provider.Target) error {
+	_, err := e.writer().Observe(ctx, t)
+	return errors.Wrapf(hasClass(err, provider.NotFound), "Observe %q", t.Key)
+}
+
+func writeCreate(ctx context.Context, e *env) error {
+	t := e.target("new")
+	if err := e.absent(ctx, t); err != nil {
+		return err
+	}
+	if _, err := e.creates(ctx, "new", mark); err != nil {
+		return err
+	}
+	return e.holds(ctx, t, value("new"), mark)
+}
+
+func writeCreateExists(ctx context.Context, e *env) error {
+	if !e.writer().Features().Exclusive {
+		return nil
+	}
+	if _, err := e.creates(ctx, "ours", mark); err != nil {
+		return err
+	}
+	if _, err := e.put(ctx, "theirs"); err != nil {
+		return err
+	}
+	var errs []error
+	for leaf, as := range map[string]string{"ours": mark, "theirs": ""} {
+		_, err := e.writer().Create(ctx, e.target(leaf), value("again"), other)
+		errs = append(errs,
+			errors.Wrapf(hasClass(err, provider.Conflict), "Create of %q, which exists", leaf),
+			e.holds(ctx, e.target(leaf), value(leaf), as))
+	}
+	return errors.Join(errs...)
+}
+
+func writeCreateAgain(ctx context.Context, e *env) error {
+	o, err := e.creates(ctx, "again", mark)
+	if err != nil {
+		return err
+	}
+	if err := e.writer().Delete(ctx, e.target("again"), o); err != nil {
+		return errors.Wrap(err, "Delete")
+	}
+	if _, err := e.creates(ctx, "again", mark); err != nil {
+		return err
+	}
+	return e.holds(ctx, e.target("again"), value("again"), mark)
+}
+
+func writeID(ctx context.Context, e *env) error {
+	t := e.target("a")
+	if !e.writer().Features().Exclusive {
+		return nil // Nothing counts as created, so nothing can be mistaken.
+	}
+	ids := map[string]bool{}
+	for range 2 {
+		o, err := e.creates(ctx, "a", mark)
+		if err != nil {
+			return err
+		}
+		again, err := e.observes(ctx, t)
+		if err != nil || o.ID == "" || again.ID != o.ID || ids[o.ID] {
+			return errors.Errorf("ID %q, then %q, and before %v; error %v", o.ID, again.ID, ids, err)
+		}
+		ids[o.ID] = true
+		w, err := e.writer().Update(ctx, t, o, value("b"))
+		if err != nil {
+			return errors.Wrap(err, "Update")
+		}
+		if again, err = e.observes(ctx, t); err != nil || w.ID != again.ID {
+			return errors.Errorf("Update says ID %q, and Observe %q; error %v", w.ID, again.ID, err)
+		}
+		ids[w.ID] = true
+		if err := e.delete(ctx, t.Key); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func writeUpdate(ctx context.Context, e *env) error {
+	t := e.target("a")
+	o, err := e.creates(ctx, "a", mark)
+	if err != nil {
+		return err
+	}
+	for _, next := range []string{"second", "third"} {
+		w, err := e.writer().Update(ctx, t, o, value(next))
+		if err != nil {
+			return errors.Wrap(err, "Update")
+		}
+		was := o.Version
+		if o, err = e.observes(ctx, t); err != nil {
+			return err
+		}
+		if w.Version == was || w.Version != o.Version || w.Lost != nil {
+			return errors.Errorf("from version %q Update yields %q, with %d bytes lost; Observe sees %q", was, w.Version, len(w.Lost), o.Version)
+		}
+		if err := e.holds(ctx, t, value(next), mark); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func writeUpdateSame(ctx context.Context, e *env) error {
+	o, err := e.creates(ctx, "a", mark)
+	if err != nil {
+		return err
+	}
+	for _, data := range [][]byte{value("a"), nil} {
+		w, err := e.writer().Update(ctx, e.target("a"), o, data)
+		if err != nil || w.Version != o.Version {
+			return errors.Errorf("Update without a change: version %q, error %v; want %q", w.Version, err, o.Version)
+		}
+	}
+	return e.holds(ctx, e.target("a"), value("a"), mark)
+}
+
+func writeUpdateMoved(ctx context.Context, e *env) error {
+	if !e.writer().Features().Guarded {
+		return nil
+	}
+	t := e.target("a")
+	o, err := e.creates(ctx, "a", mark)
+	if err != nil {
+		return err
+	}
+	if err := e.write(ctx, t.Key, value("theirs"), nil); err != nil {
+		return err
+	}
+	w, err := e.writer().Update(ctx, t, o, value("ours"))
+	if err != nil {
+		return errors.Join(hasClass(err, provider.Conflict), e.holds(ctx, t, value("theirs"), mark))
+	}
+	if !bytes.Equal(e.spelled(w.Lost), e.spelled(value("theirs"))) {
+		return errors.New("Update covered what somebody else wrote, and did not hand it back")
+	}
+	return e.holds(ctx, t, value("ours"), mark)
+}
+
+// spelled returns data in one spelling, where the provider does not keep the bytes.
+func (e *env) spelled(data []byte) []byte {
+	if e.h.JSONOnly {
+		return normal(data)
+	}
+	return data
+}
+
+func writeUpdateGone(ctx context.Context, e *env) error {
+	t := e.target("a")
+	o, err := e.creates(ctx, "a", mark)
+	if err != nil {
+		return err
+	}
+	if err := e.delete(ctx, t.Key); err != nil {
+		return err
+	}
+	if !e.writer().Features().Guarded {
+		return nil
+	}
+	_, err = e.writer().Update(ctx, t, o, value("b"))
+	return errors.Join(hasClass(err, provider.Conflict), e.absent(ctx, t))
+}
+
+func writeDelete(ctx context.Context, e *env) error {
+	t := e.target("a")
+	o, err := e.creates(ctx, "a", mark)
+	if err != nil {
+		return err
+	}
+	for range 2 {
+		if err := e.writer().Delete(ctx, t, o); err != nil {
+			return errors.Wrap(err, "Delete")
+		}
+		if err := errors.Join(e.absent(ctx, t), e.fails(ctx, provider.Ref{Key: t.Key}, provider.NotFound)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func writeDeleteMoved(ctx context.Context, e *env) error {
+	t := e.target("a")
+	o, err := e.creates(ctx, "a", mark)
+	if err != nil {
+		return err
+	}
+	if err := e.write(ctx, t.Key, value("theirs"), nil); err != nil {
+		return err
+	}
+	return errors.Join(
+		hasClass(e.writer().Delete(ctx, t, o), provider.Conflict),
+		e.holds(ctx, t, value("theirs"), mark),
+	)
+}
+
+func writeUnmarked(ctx context.Context, e *env) error {
+	key, err := e.put(ctx, "theirs")
+	if err != nil {
+		return err
+	}
+	t := provider.Target{Key: key}
+	if err := e.holds(ctx, t, value("theirs"), ""); err != nil {
+		return err
+	}
+	o, err := e.observes(ctx, t)
+	if err != nil {
+		return err
+	}
+	if _, err := e.writer().Update(ctx, t, o, value("ours")); err != nil {
+		return errors.Wrap(err, "Update")
+	}
+	return e.holds(ctx, t, value("ours"), "")
+}
+
+func writeMetadata(ctx context.Context, e *env) error {
+	if len(e.h.Metadata) != 2 {
+		return errors.New("harness: Metadata is missing")
+	}
+	one, two := e.target("a"), e.target("a")
+	one.Metadata, two.Metadata = []byte(e.h.Metadata[0]), []byte(e.h.Metadata[1])
+	e.owes(one.Key)
+	if _, err := e.writer().Create(ctx, one, value("a"), mark); err != nil {
+		return errors.Wrap(err, "Create")
+	}
+	for _, step := range []struct {
+		t      provider.Target
+		drifts bool
+	}{{one, false}, {two, true}, {two, false}, {one, true}} {
+		o, err := e.observes(ctx, step.t)
+		if err != nil {
+			return err
+		}
+		if drifts := len(o.Drift) > 0; drifts != step.drifts {
+			return errors.Errorf("%s: drift %q, want some: %t", step.t.Metadata, o.Drift, step.drifts)
+		}
+		w, err := e.writer().Update(ctx, step.t, o, nil)
+		if err != nil || w.Version != o.Version {
+			return errors.Errorf("%s: Update: version %q, error %v; want %q", step.t.Metadata, w.Version, err, o.Version)
+		}
+	}
+	bare, err := e.observes(ctx, e.target("a"))
+	if err == nil && len(bare.Drift) > 0 {
+		err = errors.Errorf("without metadata it drifts in %q", bare.Drift)
+	}
+	return errors.Join(err, e.holds(ctx, e.target("a"), value("a"), mark))
+}
+
+func writeMetadataUnknown(ctx context.Context, e *env) error {
+	t := e.target("a")
+	t.Metadata = []byte(`{"noSuchSetting":"x"}`)
+	_, err := e.writer().Observe(ctx, t)
+	if bad := hasClass(err, provider.Invalid); bad != nil {
+		return bad
+	}
+	if !strings.Contains(err.Error(), "noSuchSetting") {
+		return errors.Errorf("the error does not name the setting: %v", err)
+	}
+	return nil
+}
+
+func writeValues(ctx context.Context, e *env) error {
+	values := map[string][]byte{
+		"empty": {}, "binary": {0, 0xff, 0xfe, '\n'}, "text": []byte(" b\tc\r\n"), "unicode": []byte("żółć 𝕏"),
+		"number": []byte("007"), "large": bytes.Repeat([]byte("x"), e.maxSize()),
+	}
+	var errs []error
+	for name, data := range values {
+		t := e.target(name)
+		e.owes(t.Key)
+		switch _, err := e.writer().Create(ctx, t, data, mark); {
+		case err != nil && (e.h.JSONOnly || slices.Contains([]string{"empty", "binary"}, name)):
+			errs = append(errs, errors.Wrap(hasClass(err, provider.Invalid), name), errors.Wrap(e.absent(ctx, t), name))
+		case err != nil:
+			errs = append(errs, errors.Wrapf(err, "Create %s", name))
+		default:
+			errs = append(errs, errors.Wrap(e.holds(ctx, t, data, mark), name))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (e *env) maxSize() int {
+	if e.h.MaxSize > 0 {
+		return e.h.MaxSize
+	}
+	return 60 << 10
+}
+
+func writeTooLarge(ctx context.Context, e *env) error {
+	if e.h.MaxWrite == 0 {
+		return errors.New("harness: MaxWrite is missing")
+	}
+	data := func(size int) []byte {
+		head, tail := `{"a":"`, `"}`
+		return []byte(head + strings.Repeat("x", size-len(head)-len(tail)) + tail)
+	}
+	o, err := e.creates(ctx, "a", mark)
+	if err != nil {
+		return err
+	}
+	_, created := e.writer().Create(ctx, e.target("b"), data(e.h.MaxWrite+1), mark)
+	_, updated := e.writer().Update(ctx, e.target("a"), o, data(e.h.MaxWrite+1))
+	return errors.Join(
+		errors.Wrap(hasClass(created, provider.Invalid), "Create"), errors.Wrap(hasClass(updated, provider.Invalid), "Update"),
+		e.absent(ctx, e.target("b")), e.holds(ctx, e.target("a"), value("a"), mark),
+	)
+}
+
+// writeCalls are the four of a Writer, each on a secret of its own that fits it.
+func (e *env) writeCalls(ctx context.Context) (map[string]func(context.Context) error, func() error, error) {
+	var seen [3]provider.Observed
+	leaves := []string{"observed", "updated", "deleted"}
+	for i, leaf := range leaves {
+		var err error
+		if seen[i], err = e.creates(ctx, leaf, mark); err != nil {
+			return nil, nil, err
+		}
+	}
+	w := e.writer()
+	e.owes(e.key("created"))
+	return map[string]func(context.Context) error{
+			"Observe": func(ctx context.Context) error { _, err := w.Observe(ctx, e.target("observed")); return err },
+			"Create": func(ctx context.Context) error {
+				_, err := w.Create(ctx, e.target("created"), value("created"), mark)
+				return err
+			},
+			"Update": func(ctx context.Context) error {
+				_, err := w.Update(ctx, e.target("updated"), seen[1], value("b"))
+				return err
+			},
+			"Delete": func(ctx context.Context) error { return w.Delete(ctx, e.target("deleted"), seen[2]) },
+		}, func() error {
+			errs := []error{e.absent(ctx, e.target("created"))}
+			for _, leaf := range leaves {
+				errs = append(errs, e.holds(ctx, e.target(leaf), value(leaf), mark))
+			}
+			return errors.Join(errs...)
+		}, nil
+}
+
+func writeFailure(ctx context.Context, e *env) error {
+	calls, unchanged, err := e.writeCalls(ctx)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, c := range classes {
+		errs = append(errs, e.under(Fault{Failure: c.failure}, func() error {
+			var errs []error
+			for name, call := range calls {
+				errs = append(errs, errors.Wrap(hasClass(call(ctx), c.class), name))
+			}
+			return errors.Join(errs...)
+		}), errors.Wrapf(unchanged(), "after %s", c.failure))
+	}
+	return errors.Join(errs...)
+}
+
+func writeHang(ctx context.Context, e *env) error {
+	calls, unchanged, err := e.writeCalls(ctx)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for name, call := range calls {
+		errs = append(errs, errors.Wrap(e.givesUp(ctx, call), name))
+	}
+	return errors.Join(append(errs, unchanged())...)
+}
+
+func writeCreateRace(ctx context.Context, e *env) error {
+	if !e.writer().Features().Exclusive {
+		return nil
+	}
+	t := e.target("race")
+	e.owes(t.Key)
+	errs := e.race(func(i int) error {
+		_, err := e.writer().Create(ctx, t, value(fmt.Sprint(i)), fmt.Sprint(mark, i))
+		return err
+	})
+	var wrong []error
+	winner := -1
+	for i, err := range errs {
+		switch {
+		case err == nil && winner >= 0:
+			wrong = append(wrong, errors.Errorf("both %d and %d created it", winner, i))
+		case err == nil:
+			winner = i
+		default:
+			wrong = append(wrong, hasClass(err, provider.Conflict))
+		}
+	}
+	if winner < 0 {
+		return errors.Errorf("nobody created it: %v", errs[0])
+	}
+	return errors.Join(append(wrong, e.holds(ctx, t, value(fmt.Sprint(winner)), fmt.Sprint(mark, winner)))...)
+}
+
+// writeUpdateRace has all that write rest on the same version. What one of them wrote is current in the
+// end, or was handed back to another, or was refused.
+func writeUpdateRace(ctx context.Context, e *env) error {
+	if !e.writer().Features().Guarded {
+		return nil
+	}
+	t := e.target("race")
+	o, err := e.creates(ctx, "race", mark)
+	if err != nil {
+		return err
+	}
+	var mu sync.Mutex
+	var stood, written []string
+	errs := e.race(func(i int) error {
+		w, err := e.writer().Update(ctx, t, o, value(fmt.Sprint(i)))
+		mu.Lock()
+		defer mu.Unlock()
+		if err == nil {
+			written = append(written, string(e.spelled(value(fmt.Sprint(i)))))
+		}
+		if w.Lost != nil {
+			stood = append(stood, string(e.spelled(w.Lost)))
+		}
+		return err
+	})
+	var wrong []error
+	for _, err := range errs {
+		if err != nil {
+			wrong = append(wrong, hasClass(err, provider.Conflict))
+		}
+	}
+	last, err := e.observes(ctx, t)
+	if err != nil {
+		return err
+	}
+	stood = append(stood, string(e.spelled(last.Data)))
+	slices.Sort(stood)
+	slices.Sort(written)
+	if len(written) == 0 || !slices.Equal(stood, written) {
+		wrong = append(wrong, errors.Errorf("%d were written, and %d of them are current or were handed back", len(written), len(stood)))
+	}
+	return errors.Join(wrong...)
+}
+
+// race runs f eight times at once.
+func (e *env) race(f func(i int) error) []error {
+	errs := make([]error, 8)
+	var all sync.WaitGroup
+	for i := range errs {
+		all.Go(func() { errs[i] = f(i) })
+	}
+	all.Wait()
+	return errs
+}

@@ -1,0 +1,172 @@
+package fake_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/direct-secrets/direct-secrets/common/provider"
+	"github.com/direct-secrets/direct-secrets/common/provider/fake"
+)
+
+var errBoom = errors.New("boom")
+
+func connected(t *testing.T, b *fake.Backend) good {
+	t.Helper()
+	c, err := b.Connect(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c.(good)
+}
+
+func TestVersions(t *testing.T) {
+	b := fake.New()
+	b.Put("a", []byte("1"))
+	b.Put("a", []byte("2"), fake.Version("stable"))
+	b.Put("a", []byte("3"))
+	b.Put("a", []byte("4"), fake.Version("stable"))
+	if diff := cmp.Diff([]string{"v1", "v2", "stable"}, b.Versions("a")); diff != "" {
+		t.Errorf("Versions(...): -want, +got:\n%s", diff)
+	}
+	b.Delete("a")
+	if got := b.Put("a", []byte("5")); got != "v3" {
+		t.Errorf("a version after a deletion is %s; v1 and v2 have been other values", got)
+	}
+}
+
+func TestFaults(t *testing.T) {
+	get := func(ctx context.Context, c good) error {
+		_, err := c.Get(ctx, provider.Ref{Key: "a"})
+		return err
+	}
+	cases := map[string]struct {
+		reason string
+		fault  fake.Fault
+		call   func(ctx context.Context, c good) error
+		want   []error // of calls one after another
+	}{
+		"ForEver":   {"A fault stays until it is removed.", fake.Fault{Err: errBoom}, get, []error{errBoom, errBoom, errBoom}},
+		"Times":     {"A fault can be limited to some calls.", fake.Fault{Times: 2, Err: errBoom}, get, []error{errBoom, errBoom, nil}},
+		"OtherCall": {"A fault can be limited to one function.", fake.Fault{Call: fake.CallFind, Err: errBoom}, get, []error{nil}},
+		"OtherKey":  {"A fault can be limited to one secret.", fake.Fault{Key: "b", Err: errBoom}, get, []error{nil}},
+		"Key":       {"Get of that secret fails.", fake.Fault{Key: "a", Times: 1, Err: errBoom}, get, []error{errBoom, nil}},
+		"Latency":   {"A delay alone fails nothing.", fake.Fault{Latency: time.Millisecond}, get, []error{nil}},
+		"Check": {"Check fails like any call.", fake.Fault{Call: fake.CallCheck, Err: errBoom}, func(ctx context.Context, c good) error {
+			return c.Check(ctx)
+		}, []error{errBoom}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			b := fake.New()
+			b.Put("a", []byte("x"))
+			c := connected(t, b)
+			remove := b.Inject(tc.fault)
+			for i, want := range tc.want {
+				if diff := cmp.Diff(want, tc.call(t.Context(), c), cmpopts.EquateErrors()); diff != "" {
+					t.Errorf("%s\ncall %d: -want error, +got error:\n%s", tc.reason, i, diff)
+				}
+			}
+			remove()
+			remove()
+			if err := tc.call(t.Context(), c); err != nil {
+				t.Errorf("%s\nafter the fault was removed: %v", tc.reason, err)
+			}
+		})
+	}
+}
+
+func TestConnectFault(t *testing.T) {
+	b := fake.New()
+	defer b.Inject(fake.Fault{Call: fake.CallConnect, Times: 1, Err: errBoom})()
+	if _, err := b.Connect(t.Context(), ""); !errors.Is(err, errBoom) {
+		t.Errorf("Connect(...): error %v, want %v", err, errBoom)
+	}
+	if _, err := b.Connect(t.Context(), ""); err != nil {
+		t.Errorf("Connect(...): %v", err)
+	}
+	if got := b.Connects(); got != 2 {
+		t.Errorf("%d calls of Connect, want 2: one that fails counts", got)
+	}
+}
+
+func TestHangIsReleased(t *testing.T) {
+	b := fake.New()
+	b.Put("a", []byte("x"))
+	c := connected(t, b)
+	remove := b.Inject(fake.Fault{Call: fake.CallGet, Hang: true})
+	answer := make(chan error, 1)
+	go func() {
+		_, err := c.Get(t.Context(), provider.Ref{Key: "a"})
+		answer <- err
+	}()
+	if err := b.Wait(t.Context(), 1, fake.CallGet); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case err := <-answer:
+		t.Fatalf("the call did not hang: %v", err)
+	default:
+	}
+	remove()
+	if err := <-answer; err != nil {
+		t.Errorf("a call that was let go: %v", err)
+	}
+}
+
+func TestPanic(t *testing.T) {
+	b := fake.New()
+	c := connected(t, b)
+	defer b.Inject(fake.Fault{Call: fake.CallGet, Panic: "secret"})()
+	if _, err := provider.Get(t.Context(), "FakeStore", c, provider.Ref{Key: "a"}); provider.ClassOf(err) != provider.Unavailable {
+		t.Errorf("Get(...): error %v, want one of class Unavailable", err)
+	}
+}
+
+func TestRecords(t *testing.T) {
+	b := fake.New()
+	c := connected(t, b)
+	ab := []provider.Ref{{Key: "a"}, {Key: "b", Version: "v1"}}
+	_, _ = c.Get(t.Context(), ab[0])
+	_ = c.GetBatch(t.Context(), ab)
+	for v, err := range c.Find(t.Context(), provider.Query{Path: "x"}) {
+		t.Errorf("Find(...) in an empty backend: %v, %v", v, err)
+	}
+	_ = c.Check(t.Context())
+	_ = provider.Close(c)
+
+	want := []fake.Record{
+		{Call: fake.CallConnect},
+		{Call: fake.CallGet, Refs: ab[:1]},
+		{Call: fake.CallGetBatch, Refs: ab},
+		{Call: fake.CallFind, Query: provider.Query{Path: "x"}},
+		{Call: fake.CallCheck},
+		{Call: fake.CallClose},
+	}
+	if diff := cmp.Diff(want, b.Calls(), cmpopts.IgnoreFields(fake.Record{}, "Time")); diff != "" {
+		t.Errorf("Calls(): -want, +got:\n%s", diff)
+	}
+	counts := map[string]int{
+		"reads": b.Reads(), "of a": b.ReadsOf("a"), "of b": b.ReadsOf("b"),
+		"connects": b.Connects(), "closes": b.Closes(), "all": b.Count(), "checks": b.Count(fake.CallCheck),
+	}
+	if diff := cmp.Diff(map[string]int{"reads": 3, "of a": 2, "of b": 1, "connects": 1, "closes": 1, "all": 6, "checks": 1}, counts); diff != "" {
+		t.Errorf("counters: -want, +got:\n%s", diff)
+	}
+	b.Reset()
+	if got := b.Count(); got != 0 {
+		t.Errorf("%d calls after Reset", got)
+	}
+}
+
+func TestWaitEnds(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := fake.New().Wait(ctx, 1); !errors.Is(err, context.Canceled) {
+		t.Errorf("Wait(...): error %v, want %v", err, context.Canceled)
+	}
+}

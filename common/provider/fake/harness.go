@@ -1,0 +1,42 @@
+package fake
+
+import (
+	"context"
+
+	"github.com/direct-secrets/direct-secrets/common/provider"
+	"github.com/direct-secrets/direct-secrets/common/provider/conformance"
+)
+
+// Harness joins the conformance suite to a backend. A provider that is being written may wrap what it
+// connects to, until it has a service of its own.
+func Harness(b *Backend) conformance.Harness {
+	const password = "right"
+	b.SetPassword(password)
+	return conformance.Harness{
+		Connect:       func(ctx context.Context) (provider.Client, error) { return b.Connect(ctx, password) },
+		ConnectDenied: func(ctx context.Context) (provider.Client, error) { return b.Connect(ctx, "wrong") },
+		Put: func(_ context.Context, key string, data []byte, tags map[string]string) error {
+			b.Put(key, data, Tags(tags))
+			return nil
+		},
+		Delete: func(_ context.Context, key string) error {
+			b.Delete(key)
+			return nil
+		},
+		Inject: func(f conformance.Fault) (func(), error) {
+			return b.Inject(map[conformance.Failure]Fault{
+				conformance.Denied:      {Key: f.Key, Err: provider.NewError(provider.Denied, "not allowed")},
+				conformance.Throttled:   {Key: f.Key, Err: provider.NewError(provider.Throttled, "slow down")},
+				conformance.Unavailable: {Key: f.Key, Err: provider.NewError(provider.Unavailable, "internal error")},
+				conformance.Hang:        {Key: f.Key, Hang: true},
+				conformance.Dropped:     {Key: f.Key, Drop: true},
+			}[f.Failure]), nil
+		},
+		// Another spelling than the default, so that the suite proves to use it.
+		Key:       func(name string) string { return "/fake/" + name },
+		NoVersion: "v0",
+		MaxWrite:  maxSize,
+		Metadata:  []string{`{"tags":{"team":"shop"}}`, `{"tags":{"team":"bank"}}`},
+		Without:   map[string]string{"transport": "a provider in memory has no network"},
+	}
+}

@@ -1,0 +1,106 @@
+// Package fake is a provider in memory: a secret service whose contents, faults and call log a test
+// holds in its hands, the store Kinds FakeStore and ClusterFakeStore that read it, and the generator Kinds
+// FakeGenerator and ClusterFakeGenerator for which it issues credentials.
+//
+// A Server belongs to one test environment. It holds backends by the name that stores give in
+// spec.backend, and yields the Kinds to run the operator with:
+//
+//	srv := fake.NewServer()
+//	b := srv.Backend("prod")
+//	b.Put("shop/db", []byte(`{"password":"x"}`))
+//	… srv.Kinds() …
+//	defer b.Inject(fake.Fault{Call: fake.CallGet, Err: provider.NewError(provider.Throttled, "slow down")})()
+package fake
+
+import (
+	"context"
+	"sync"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/direct-secrets/direct-secrets/common/provider"
+	"github.com/direct-secrets/direct-secrets/common/provider/fake/apis/v1alpha1"
+)
+
+// A Server holds backends by name.
+type Server struct {
+	mu       sync.Mutex
+	backends map[string]*Backend
+}
+
+// NewServer returns a Server without backends.
+func NewServer() *Server {
+	return &Server{backends: map[string]*Backend{}}
+}
+
+// Backend returns the backend of that name. If there is none, it is made with the options, which
+// otherwise have no effect.
+func (s *Server) Backend(name string, opts ...Option) *Backend {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	b, ok := s.backends[name]
+	if !ok {
+		b = New(opts...)
+		s.backends[name] = b
+	}
+	return b
+}
+
+// Kinds returns both store Kinds, served by this Server.
+func (s *Server) Kinds() []provider.Kind {
+	return []provider.Kind{
+		provider.KindOf(provider.ConnectorFunc[*v1alpha1.FakeStore](s.ConnectFakeStore)),
+		provider.ClusterKindOf(provider.ConnectorFunc[*v1alpha1.ClusterFakeStore](s.ConnectClusterFakeStore)),
+	}
+}
+
+// OtherKinds returns the store Kind of another module, served by this Server.
+func (s *Server) OtherKinds() []provider.Kind {
+	return []provider.Kind{provider.KindOf(provider.ConnectorFunc[*v1alpha1.OtherFakeStore](
+		func(ctx context.Context, o *v1alpha1.OtherFakeStore, creds provider.Credentials) (provider.Client, error) {
+			return s.connect(ctx, o, &o.Spec, creds)
+		}))}
+}
+
+// ConnectFakeStore returns a client for the backend that the store names.
+func (s *Server) ConnectFakeStore(ctx context.Context, o *v1alpha1.FakeStore, creds provider.Credentials) (provider.Client, error) {
+	return s.connect(ctx, o, &o.Spec, creds)
+}
+
+// ConnectClusterFakeStore returns a client for the backend that the store names.
+func (s *Server) ConnectClusterFakeStore(ctx context.Context, o *v1alpha1.ClusterFakeStore, creds provider.Credentials) (provider.Client, error) {
+	return s.connect(ctx, o, &o.Spec.FakeStoreSpec, creds)
+}
+
+func (s *Server) connect(ctx context.Context, o client.Object, spec *v1alpha1.FakeStoreSpec, creds provider.Credentials) (provider.Client, error) {
+	c, err := s.dial(ctx, o, spec, creds)
+	if err != nil {
+		return nil, err
+	}
+	return newClient(c), nil
+}
+
+func (s *Server) dial(ctx context.Context, o client.Object, spec *v1alpha1.FakeStoreSpec, creds provider.Credentials) (*conn, error) {
+	s.mu.Lock()
+	b, ok := s.backends[spec.Backend]
+	s.mu.Unlock()
+	if !ok {
+		return nil, provider.NewError(provider.Invalid, "spec.backend: no backend %q is set up", spec.Backend)
+	}
+	password, err := passwordOf(ctx, spec, creds)
+	if err != nil {
+		return nil, err
+	}
+	return b.dial(ctx, client.ObjectKeyFromObject(o).String(), password)
+}
+
+func passwordOf(ctx context.Context, spec *v1alpha1.FakeStoreSpec, creds provider.Credentials) (string, error) {
+	switch {
+	case spec.Auth != nil:
+		p, err := creds.SecretValue(ctx, spec.Auth.SecretRef)
+		return string(p), err
+	case spec.Ambient:
+		return ambient, creds.Ambient()
+	}
+	return "", nil
+}

@@ -1,0 +1,116 @@
+package provider_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/direct-secrets/direct-secrets/common/provider"
+	"github.com/direct-secrets/direct-secrets/common/provider/fake/apis/v1alpha1"
+)
+
+type fakeStores = provider.ConnectorFunc[*v1alpha1.FakeStore]
+
+func TestKind(t *testing.T) {
+	cases := map[string]struct {
+		reason  string
+		kind    provider.Kind
+		name    string
+		cluster bool
+		want    provider.Object
+	}{
+		"Namespaced": {
+			reason: "KindOf is for Kinds in namespaces.",
+			kind:   provider.KindOf(fakeStores(nil)),
+			name:   "FakeStore",
+			want:   &v1alpha1.FakeStore{},
+		},
+		"Cluster": {
+			reason:  "ClusterKindOf is for the others.",
+			kind:    provider.ClusterKindOf(provider.ConnectorFunc[*v1alpha1.ClusterFakeStore](nil)),
+			name:    "ClusterFakeStore",
+			cluster: true,
+			want:    &v1alpha1.ClusterFakeStore{},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			first, second := tc.kind.New(), tc.kind.New()
+			if diff := cmp.Diff(tc.want, first); diff != "" {
+				t.Errorf("%s\nNew(): -want, +got:\n%s", tc.reason, diff)
+			}
+			if first == second {
+				t.Errorf("%s\nNew() returns the same object twice", tc.reason)
+			}
+			if diff := cmp.Diff(tc.name, tc.kind.GoName()); diff != "" {
+				t.Errorf("%s\nGoName(): -want, +got:\n%s", tc.reason, diff)
+			}
+			if diff := cmp.Diff(tc.cluster, tc.kind.Cluster); diff != "" {
+				t.Errorf("%s\nCluster: -want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestKindConnect(t *testing.T) {
+	named := func(name string) *v1alpha1.FakeStore {
+		s := &v1alpha1.FakeStore{}
+		s.SetName(name)
+		return s
+	}
+	var connected string
+	cases := map[string]struct {
+		reason  string
+		connect fakeStores
+		object  provider.Object
+		want    string
+		err     error
+	}{
+		"Connected": {
+			reason: "The provider's code gets the object with its own type.",
+			connect: func(_ context.Context, s *v1alpha1.FakeStore, _ provider.Credentials) (provider.Client, error) {
+				connected = s.GetName()
+				return getter(echo), nil
+			},
+			object: named("prod"),
+			want:   "prod",
+		},
+		"Fails": {
+			reason: "Its error is returned as it is.",
+			connect: func(context.Context, *v1alpha1.FakeStore, provider.Credentials) (provider.Client, error) {
+				return nil, errBoom
+			},
+			object: named("prod"),
+			err:    errBoom,
+		},
+		"Panics": {
+			reason: "A panic proves nothing, and its value stays hidden.",
+			connect: func(context.Context, *v1alpha1.FakeStore, provider.Credentials) (provider.Client, error) {
+				panic(secret)
+			},
+			object: named("prod"),
+			err:    failed("connecting"),
+		},
+		"OtherKind": {
+			reason: "An object of another Kind never reaches the provider's code.",
+			object: &v1alpha1.ClusterFakeStore{},
+			err:    provider.NewError(provider.Invalid, "store is a *v1alpha1.ClusterFakeStore, want *v1alpha1.FakeStore"),
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			connected = ""
+			c, err := provider.KindOf(tc.connect).Connect(t.Context(), tc.object, nil)
+			if diff := cmp.Diff(tc.err, err, equateErrors()); diff != "" {
+				t.Errorf("%s\nConnect(...): -want error, +got error:\n%s", tc.reason, diff)
+			}
+			if diff := cmp.Diff(tc.want, connected); diff != "" {
+				t.Errorf("%s\nConnect(...): -want, +got:\n%s", tc.reason, diff)
+			}
+			if (c == nil) != (tc.err != nil) {
+				t.Errorf("%s\nConnect(...): client %v with error %v", tc.reason, c, err)
+			}
+		})
+	}
+}

@@ -1,0 +1,79 @@
+package operatortest
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/provider"
+	"github.com/direct-secrets/direct-secrets/common/testing/controlplane"
+)
+
+// A BadStore is a store that cannot work.
+type BadStore struct {
+	Why   string
+	Store provider.Object
+	// Want is the reason of its Ready condition.
+	Want string
+	// Says is a part of the message: the field to mend.
+	Says string
+}
+
+// BadStores creates stores that cannot work and checks what their conditions say. Stores get the names
+// of the cases. An ExternalSecret over one of them must wait for it, say why, and cost no read; reads
+// are those that the server has seen so far.
+func (s *Suite) BadStores(t *testing.T, namespace string, cases map[string]BadStore, reads func() []string) {
+	t.Helper()
+	for name, tc := range cases {
+		tc.Store.SetName(strings.ToLower(name))
+		dropRetries(tc.Store)
+		s.Create(t, tc.Store)
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			controlplane.Eventually(t, func() string {
+				c := s.condition(t, tc.Store)
+				return wrong(tc.Why, c, metav1.ConditionFalse, tc.Want, tc.Says)
+			})
+		})
+	}
+	// The first round shows that the operator has seen what it wrote into the status of the stores. What
+	// comes then meets a closed gate.
+	for _, round := range []string{"first", "second"} {
+		before := len(reads())
+		waiting := map[string]*v1alpha1.ExternalSecret{}
+		for name, tc := range cases {
+			waiting[name] = s.over(t, tc.Store, namespace, fmt.Sprintf("%s-%s", tc.Store.GetName(), round), "shop/db", "password")
+			s.Create(t, waiting[name])
+		}
+		for name, es := range waiting {
+			controlplane.Eventually(t, func() string {
+				c := s.condition(t, es)
+				return wrong(name+": the object tells why it waits", c, metav1.ConditionFalse, v1alpha1.ReasonStoreNotReady, cases[name].Says)
+			})
+		}
+		if diff := cmp.Diff([]string{}, reads()[before:]); round == "second" && diff != "" {
+			t.Errorf("objects over stores that are not ready cost reads: -want, +got:\n%s", diff)
+		}
+	}
+}
+
+// wrong says what is not as it should be in a condition; empty if nothing is.
+func wrong(why string, c metav1.Condition, status metav1.ConditionStatus, reason, says string) string {
+	if c.Status == status && c.Reason == reason && strings.Contains(c.Message, says) {
+		return ""
+	}
+	return fmt.Sprintf("%s\nReady is %s %s %q, want %s %s that says %q", why, c.Status, c.Reason, c.Message, status, reason, says)
+}
+
+// dropRetries has a store or generator give up at the first failure, if its Kind repeats calls at all.
+func dropRetries(o provider.Object) {
+	if f := reflect.ValueOf(o).Elem().FieldByName("Spec").FieldByName("RetrySettings"); f.IsValid() {
+		f.Set(reflect.ValueOf(&v1alpha1.RetrySettings{MaxRetries: new(int32)}))
+	}
+}

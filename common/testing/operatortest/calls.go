@@ -1,0 +1,60 @@
+package operatortest
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/provider"
+	"github.com/direct-secrets/direct-secrets/common/testing/controlplane"
+)
+
+// TenProperties is the value of the secrets that Calls reads.
+const TenProperties = `{"p0":"0","p1":"1","p2":"2","p3":"3","p4":"4","p5":"5","p6":"6","p7":"7","p8":"8","p9":"9"}`
+
+// Calls creates a store and has one object ask for ten properties of each of keys, in three rounds. In
+// each round a secret is read once, and the store logs in once in all. reads and logins are those that
+// the server has seen so far, the former of one key.
+func (s *Suite) Calls(t *testing.T, namespace string, o provider.Object, keys []string, reads func(key string) int, logins func() int) {
+	t.Helper()
+	s.Create(t, o)
+	controlplane.Eventually(t, func() string { return cmp.Diff("True Valid", s.Ready(t, o)) })
+	var properties []string
+	for i := range 10 {
+		properties = append(properties, fmt.Sprintf("p%d", i))
+	}
+	var objects []*v1alpha1.ExternalSecret
+	for i, key := range keys {
+		objects = append(objects, s.over(t, o, namespace, fmt.Sprintf("%s-%d", o.GetName(), i), key, properties...))
+		s.Create(t, objects[i])
+	}
+	for round := 1; round <= 3; round++ {
+		for _, es := range objects {
+			if round > 1 {
+				s.Refresh(t, es, request(round))
+			}
+		}
+		for i, es := range objects {
+			controlplane.Eventually(t, func() string {
+				ready := s.Ready(t, es)
+				return cmp.Diff("True SecretSynced "+request(round), ready+" "+es.Status.ObservedRefreshRequest)
+			})
+			if n := reads(keys[i]); n != round {
+				t.Errorf("round %d: ten properties of one secret, in each round: %d reads, want %d", round, n, round)
+			}
+		}
+		if n := logins(); n != 1 {
+			t.Errorf("round %d: %d logins, want one in all", round, n)
+		}
+	}
+}
+
+// request is the refresh that is asked for in a round; none in the first.
+func request(round int) string {
+	if round == 1 {
+		return ""
+	}
+	return fmt.Sprint(round)
+}

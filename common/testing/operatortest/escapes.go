@@ -1,0 +1,75 @@
+package operatortest
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/provider"
+	"github.com/direct-secrets/direct-secrets/common/testing/controlplane"
+)
+
+// An Escape is an attempt to read what a cluster store does not allow.
+type Escape struct {
+	Why string
+	Ref v1alpha1.RemoteRef
+	// Find is tried instead, where it is set.
+	Find *v1alpha1.Find
+	// Invalid is true where the fence lets the spelling pass, and the provider's code refuses it.
+	Invalid bool
+}
+
+// Key is the Escape by a key alone.
+func Key(why, key string) Escape { return Escape{Why: why, Ref: v1alpha1.RemoteRef{Key: key}} }
+
+// Find is the Escape by a find in a folder; everywhere if that is empty.
+func Find(why, path string) Escape {
+	return Escape{Why: why, Find: &v1alpha1.Find{Path: path, Name: &v1alpha1.FindName{RegExp: ".*"}}}
+}
+
+// Escapes creates a cluster store and tries to read with it, from a namespace, what it does not allow.
+// All must be refused before any call; calls are all that the server has seen so far. own is a key that
+// is allowed: it shows that the store works.
+func (s *Suite) Escapes(t *testing.T, namespace string, o provider.ClusterObject, own string, cases map[string]Escape, calls func() []string) {
+	t.Helper()
+	s.Create(t, o)
+	controlplane.Eventually(t, func() string { return cmp.Diff("True Valid", s.Ready(t, o)) })
+	allowed := s.over(t, o, namespace, o.GetName(), own, "password")
+	s.Create(t, allowed)
+	controlplane.Eventually(t, func() string { return cmp.Diff("True SecretSynced", s.Ready(t, allowed)) })
+
+	before := len(calls())
+	tries := map[string]*v1alpha1.ExternalSecret{}
+	for name, tc := range cases {
+		es := s.over(t, o, namespace, o.GetName()+"-"+strings.ToLower(name), own, "password")
+		es.Spec.Data = append(es.Spec.Data, v1alpha1.DataEntry{SecretKey: "stolen", RemoteRef: tc.Ref})
+		if tc.Find != nil {
+			es.Spec.Data, es.Spec.DataFrom = nil, []v1alpha1.DataFromEntry{{Find: tc.Find}}
+		}
+		if tc.Invalid { // What is allowed beside it would be read.
+			es.Spec.Data = es.Spec.Data[1:]
+		}
+		s.Create(t, es)
+		tries[name] = es
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			reason, says := v1alpha1.ReasonForbidden, "allow"
+			if tc.Invalid {
+				reason, says = v1alpha1.ReasonSecretSyncedError, "Invalid: "
+			}
+			controlplane.Eventually(t, func() string {
+				return wrong(tc.Why, s.condition(t, tries[name]), metav1.ConditionFalse, reason, says)
+			})
+			if diff := cmp.Diff(map[string]string{}, s.Data(t, namespace, tries[name].Name)); diff != "" {
+				t.Errorf("%s\nthe Secret: -want, +got:\n%s", tc.Why, diff)
+			}
+		})
+	}
+	if diff := cmp.Diff([]string{}, calls()[before:]); diff != "" {
+		t.Errorf("what is not allowed cost calls: -want, +got:\n%s", diff)
+	}
+}

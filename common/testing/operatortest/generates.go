@@ -1,0 +1,293 @@
+package operatortest
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/internal/handoff"
+	"github.com/direct-secrets/direct-secrets/common/provider"
+	"github.com/direct-secrets/direct-secrets/common/testing/controlplane"
+)
+
+// A Generation is a generator that works, and what an object gets of it.
+type Generation struct {
+	Generator provider.GeneratorObject
+	// Namespace of the object. Its name is that of the generator.
+	Namespace string
+	// Secrets are the keys whose values are to be seen nowhere else, and are others each time. Plain are
+	// the rest.
+	Secrets, Plain []string
+	// Same is true where the service hands out the same values until they end.
+	Same bool
+}
+
+// Generates has a generator make values for an object, has them replaced once, and lets the object go,
+// after which nothing is left of it.
+func (s *Suite) Generates(t *testing.T, g Generation) {
+	t.Helper()
+	s.Create(t, g.Generator)
+	controlplane.Eventually(t, func() string { return cmp.Diff("True Valid", s.Ready(t, g.Generator)) })
+	if caps := g.Generator.StoreStatus().Capabilities; len(caps) == 0 || caps[0] != provider.CapabilityGenerate {
+		t.Errorf("the generator says that it can %q, want %s first", caps, provider.CapabilityGenerate)
+	}
+
+	es := s.over(t, g.Generator, g.Namespace, g.Generator.GetName(), "")
+	before := len(s.Made(t, g.Generator))
+	s.Create(t, es)
+	first := s.generated(t, g, es)
+	version := versionOf(es)
+	s.Refresh(t, es, "again")
+	second := s.generated(t, g, es)
+	if again := versionOf(es); again == version {
+		t.Errorf("the status says that both times it read %q", version)
+	}
+	for _, key := range g.Secrets {
+		if same := first[key] == second[key]; same != g.Same {
+			t.Errorf("after a refresh the value of %q is the same: %t, want %t", key, same, g.Same)
+		}
+	}
+	if n := len(s.Made(t, g.Generator)) - before; n != 2 {
+		t.Errorf("values were made %d times for one object and one refresh, want 2", n)
+	}
+	s.End(t, es)
+}
+
+// Refresh asks for a refresh of an object.
+func (s *Suite) Refresh(t testing.TB, o client.Object, request string) {
+	t.Helper()
+	patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, v1alpha1.RefreshRequestAnnotation, request)
+	if err := s.API.Patch(t.Context(), o, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Generated returns an ExternalSecret that takes all from a generator.
+func Generated(namespace, name, kind, generator string) *v1alpha1.ExternalSecret {
+	return &v1alpha1.ExternalSecret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+		Spec: v1alpha1.ExternalSecretSpec{DataFrom: []v1alpha1.DataFromEntry{
+			{SourceRef: &v1alpha1.SourceRef{GeneratorRef: &v1alpha1.StoreRef{Kind: kind, Name: generator}}},
+		}},
+	}
+}
+
+// Synced waits until an object has what it asked for, and returns what its Secret holds.
+func (s *Suite) Synced(t testing.TB, es *v1alpha1.ExternalSecret) map[string]string {
+	t.Helper()
+	controlplane.Eventually(t, func() string {
+		ready := s.Ready(t, es)
+		return cmp.Diff("True SecretSynced "+es.Annotations[v1alpha1.RefreshRequestAnnotation], ready+" "+es.Status.ObservedRefreshRequest)
+	})
+	return s.Data(t, es.Namespace, es.Name)
+}
+
+// generated is Synced that checks what is there then: the keys, one part, and no value where none belongs.
+func (s *Suite) generated(t testing.TB, g Generation, es *v1alpha1.ExternalSecret) map[string]string {
+	t.Helper()
+	data := s.Synced(t, es)
+	want, got := slices.Sorted(slices.Values(slices.Concat(g.Secrets, g.Plain))), []string{}
+	for key := range data {
+		got = append(got, key)
+	}
+	slices.Sort(got)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the keys of the Secret: -want, +got:\n%s", diff)
+	}
+	target := &corev1.Secret{}
+	if err := s.API.Get(t.Context(), client.ObjectKeyFromObject(es), target); err != nil {
+		t.Fatal(err)
+	}
+	controlplane.Eventually(t, func() string {
+		owners := [][]types.UID{}
+		for _, p := range s.Parts(t, es) {
+			owners = append(owners, []types.UID{})
+			for _, o := range p.OwnerReferences {
+				owners[len(owners)-1] = append(owners[len(owners)-1], o.UID)
+			}
+		}
+		return cmp.Diff([][]types.UID{{es.UID, target.UID}}, owners)
+	})
+	s.hides(t, g, es, target)
+	return data
+}
+
+// hides checks that values are in no status, in no metadata, and in no event.
+func (s *Suite) hides(t testing.TB, g Generation, es *v1alpha1.ExternalSecret, target *corev1.Secret) {
+	t.Helper()
+	events := &corev1.EventList{}
+	if err := s.API.List(t.Context(), events); err != nil {
+		t.Fatal(err)
+	}
+	s.Ready(t, g.Generator) // It reads the generator again.
+	shown := map[string]any{"the object": es, "the generator": g.Generator, "the metadata of the Secret": target.ObjectMeta, "an event": events.Items}
+	for _, p := range s.Parts(t, es) {
+		shown["the metadata of the part"] = p.ObjectMeta
+	}
+	for what, o := range shown {
+		text := encoded(t, o)
+		for _, key := range g.Secrets {
+			value := target.Data[key]
+			// As JSON has it, without the quotes.
+			plain := strings.Trim(encoded(t, string(value)), `"`)
+			if strings.Contains(text, plain) || strings.Contains(text, base64.StdEncoding.EncodeToString(value)) {
+				t.Errorf("%s shows the value of %q", what, key)
+			}
+		}
+	}
+}
+
+func encoded(t testing.TB, o any) string {
+	t.Helper()
+	raw, err := json.Marshal(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(raw)
+}
+
+func versionOf(es *v1alpha1.ExternalSecret) string {
+	if len(es.Status.Sources) != 1 {
+		return ""
+	}
+	return es.Status.Sources[0].Version
+}
+
+// Parts returns the parts in which values of generators are kept for an object.
+func (s *Suite) Parts(t testing.TB, es *v1alpha1.ExternalSecret) []corev1.Secret {
+	t.Helper()
+	return slices.DeleteFunc(s.secrets(t, es.Namespace), func(o corev1.Secret) bool {
+		rec, ok := handoff.Of(o.Annotations)
+		return o.Type != handoff.Type || !ok || rec.Name != es.Name
+	})
+}
+
+func (s *Suite) secrets(t testing.TB, namespace string) []corev1.Secret {
+	t.Helper()
+	var list corev1.SecretList
+	if err := s.API.List(t.Context(), &list, client.InNamespace(namespace)); err != nil {
+		t.Fatal(err)
+	}
+	return list.Items
+}
+
+// End deletes an object and waits until nothing is left of it: neither its Secret nor a part.
+func (s *Suite) End(t testing.TB, es *v1alpha1.ExternalSecret) {
+	t.Helper()
+	if err := s.API.Delete(t.Context(), es); err != nil {
+		t.Fatal(err)
+	}
+	controlplane.Eventually(t, func() string {
+		left := []string{}
+		for _, o := range s.secrets(t, es.Namespace) {
+			rec, isPart := handoff.Of(o.Annotations)
+			owned := slices.ContainsFunc(o.OwnerReferences, func(r metav1.OwnerReference) bool { return r.UID == es.UID })
+			if owned || isPart && rec.Name == es.Name {
+				left = append(left, o.Name)
+			}
+		}
+		return cmp.Diff([]string{}, left)
+	})
+}
+
+// Made returns an entry for each time that a generator of the Kinds of these was asked for values, whether
+// it had any or not.
+func (s *Suite) Made(t testing.TB, generators ...provider.GeneratorObject) []string {
+	t.Helper()
+	var kinds []string
+	for _, g := range generators {
+		kinds = append(kinds, s.Kind(t, g))
+	}
+	families, err := metrics.Registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	made := []string{}
+	for _, f := range families {
+		if f.GetName() != "directsecrets_provider_calls_total" {
+			continue
+		}
+		for _, m := range f.GetMetric() {
+			labels := map[string]string{}
+			for _, l := range m.GetLabel() {
+				labels[l.GetName()] = l.GetValue()
+			}
+			if labels["call"] == "Generate" && slices.Contains(kinds, labels["kind"]) {
+				made = append(made, slices.Repeat([]string{labels["kind"]}, int(m.GetCounter().GetValue()))...)
+			}
+		}
+	}
+	return made
+}
+
+// Excludes checks that a cluster generator that works makes nothing for a namespace that it does not admit.
+func (s *Suite) Excludes(t *testing.T, namespace string, g provider.ClusterGeneratorObject) {
+	t.Helper()
+	s.Create(t, g)
+	controlplane.Eventually(t, func() string { return cmp.Diff("True Valid", s.Ready(t, g)) })
+	before := s.Made(t, g)
+	es := s.over(t, g, namespace, g.GetName(), "")
+	s.Create(t, es)
+	says := fmt.Sprintf("spec.conditions does not admit namespace %q", namespace)
+	controlplane.Eventually(t, func() string {
+		c := s.condition(t, es)
+		// Both loops have to refuse: that which makes values, and that which writes them.
+		if i := slices.IndexFunc(es.Status.Parts, func(p v1alpha1.PartStatus) bool { return strings.Contains(p.Message, says) }); i < 0 {
+			return fmt.Sprintf("the parts are %+v, want one whose message says %q", es.Status.Parts, says)
+		}
+		return wrong("the namespace is not admitted", c, metav1.ConditionFalse, v1alpha1.ReasonForbidden, says)
+	})
+	if diff := cmp.Diff(before, s.Made(t, g)); diff != "" {
+		t.Errorf("values were made for a namespace that is not admitted: -want, +got:\n%s", diff)
+	}
+	if parts := s.Parts(t, es); len(parts) > 0 {
+		t.Errorf("the namespace that is not admitted has %d parts", len(parts))
+	}
+}
+
+// Ungated checks that without a gate an object does not wait for a generator that cannot work: it is told
+// what is wrong by the generator itself.
+func (s *Suite) Ungated(t *testing.T, namespace string, g provider.GeneratorObject, says string) {
+	t.Helper()
+	provider.SourceSpec(g).GatingPolicy = v1alpha1.GatingDisabled
+	dropRetries(g)
+	s.Create(t, g)
+	controlplane.Eventually(t, func() string {
+		if c := s.condition(t, g); c.Status != metav1.ConditionFalse {
+			return fmt.Sprintf("Ready is %s %s %q, want it false", c.Status, c.Reason, c.Message)
+		}
+		return ""
+	})
+	es := s.over(t, g, namespace, g.GetName(), "")
+	s.Create(t, es)
+	controlplane.Eventually(t, func() string {
+		return wrong("the object does not wait", s.condition(t, es), metav1.ConditionFalse, v1alpha1.ReasonSecretSyncedError, says)
+	})
+}
+
+// Apply creates the documents of a manifest, each as change leaves it.
+func (s *Suite) Apply(t testing.TB, manifest []byte, change func(*unstructured.Unstructured)) {
+	t.Helper()
+	for doc := range bytes.SplitSeq(manifest, []byte("\n---\n")) {
+		o := &unstructured.Unstructured{}
+		if err := yaml.Unmarshal(doc, o); err != nil {
+			t.Fatal(err)
+		}
+		change(o)
+		s.Create(t, o)
+	}
+}
