@@ -17,7 +17,8 @@ ARCHS ?= amd64 arm64
 
 # Tests and binaries are compiled alike, so that what one has compiled serves the other.
 export GOFLAGS += -trimpath
-GO_TEST = CGO_ENABLED=0 go test $(GO_TEST_FLAGS)
+export CGO_ENABLED := 0
+GO_TEST = go test $(GO_TEST_FLAGS)
 # The race detector needs a C compiler.
 GO_RACE = env CGO_ENABLED=1 go test -race $(GO_TEST_FLAGS)
 # More run at a time than there are cores: most of them wait for servers. TAGS=long adds the tests that take long.
@@ -47,7 +48,7 @@ build: ## Build every command into bin/: static, stripped, without paths of this
 		for main in $$mains; do \
 			case $${main#"$$folder"} in '' | /cmd/*) ;; *) continue ;; esac; \
 			echo "bin/$${main##*/}"; \
-			(cd $$module && CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o $(BIN)/$${main##*/} $$main); \
+			(cd $$module && go build -trimpath -ldflags '-s -w' -o $(BIN)/$${main##*/} $$main); \
 		done; \
 	done
 
@@ -80,7 +81,7 @@ test-all: ## Run all tests, the long ones too, with the race detector; each modu
 
 .PHONY: e2e
 e2e: ## Run all scenarios (K8S=1.36.3 for another version of Kubernetes, E2E_FLAGS for more).
-	@$(SERVERS) exec go -C e2e test -race -tags long -count=1 -timeout 90m $(E2E_FLAGS) ./...
+	@$(SERVERS) CGO_ENABLED=1 exec go -C e2e test -race -tags long -count=1 -timeout 90m $(E2E_FLAGS) ./...
 
 .PHONY: fuzz
 fuzz: ## Run every fuzz target for half a minute (FUZZTIME for another time).
@@ -141,4 +142,4 @@ standalone: ## Build and vet each module alone, with its tests, against a packed
 $(TOOLS)/%: hack/%/go.mod hack/%/go.sum
 	@mkdir -p $(TOOLS)
 	@echo "bin/tools/$*"
-	@CGO_ENABLED=0 go -C hack/$* build -trimpath -ldflags '-s -w' -o $@ $$(go -C hack/$* list tool)
+	@go -C hack/$* build -trimpath -ldflags '-s -w' -o $@ $$(go -C hack/$* list tool)

@@ -1,28 +1,34 @@
 #!/usr/bin/env bash
 # Runs every fuzz target below the folders given for FUZZTIME each (default 30s), one on each core, and
-# fails if one of them finds an input.
+# fails if one of them finds an input. Coverage guides it through the code of this project only: `go test -fuzz` would
+# compile every dependency anew, to be guided through those as well.
 set -euo pipefail
 
-# fuzz runs one target and prints how it ended.
+# fuzz runs the targets of one package and prints how they ended.
 fuzz() {
-	file=$1 target=$2 log=$(mktemp)
-	trap 'rm -f "$log"' EXIT
-	if (cd "$(dirname "$file")" && go test -run '^$' -fuzz "^$target\$" -fuzztime "${FUZZTIME:-30s}" -fuzzminimizetime 50x -parallel 1 .) >"$log" 2>&1; then
-		echo "== $(dirname "$file") $target: $(grep '^fuzz: elapsed' "$log" | tail -n 1)"
-		return
-	fi
-	# At times the fuzzer takes the end of its own time for a failure. One that found something has
-	# written its input down.
-	if grep -q 'context deadline exceeded' "$log" && ! grep -q 'Failing input written' "$log"; then
-		echo "== $(dirname "$file") $target: ended with its time"
-		return
-	fi
-	echo "== $(dirname "$file") $target"
-	cat "$log"
-	return 1
+	local package=$1 log target failed=0
+	work=$(mktemp -d)
+	trap 'rm -rf "$work"' EXIT
+	log=$work/log
+	cd "$package"
+	go test -c -gcflags='github.com/direct-secrets/direct-secrets/...=-d=libfuzzer' -o "$work/test" .
+	for target in $(grep -hoE '^func Fuzz[A-Za-z]+' -- *_test.go | cut -d ' ' -f 2); do
+		if "$work/test" -test.run '^$' -test.fuzz "^$target\$" -test.fuzztime "${FUZZTIME:-30s}" -test.fuzzminimizetime 50x \
+			-test.parallel 1 -test.fuzzcachedir "$(go env GOCACHE)/fuzz/$(go list)" >"$log" 2>&1; then
+			echo "== $package $target: $(grep '^fuzz: elapsed' "$log" | tail -n 1)"
+		# At times the fuzzer takes the end of its own time for a failure. One that found something has
+		# written its input down.
+		elif grep -q 'context deadline exceeded' "$log" && ! grep -q 'Failing input written' "$log"; then
+			echo "== $package $target: ended with its time"
+		else
+			echo "== $package $target"
+			cat "$log"
+			failed=1
+		fi
+	done
+	return $failed
 }
 export -f fuzz
 
-grep -rE --include='*_test.go' '^func Fuzz[A-Za-z]+\(' "$@" |
-	sed -E 's/^([^:]+):func (Fuzz[A-Za-z]+)\(.*/\1 \2/' |
+grep -rlE --include='*_test.go' '^func Fuzz[A-Za-z]+\(' "$@" | xargs -n 1 dirname | sort -u |
 	xargs -P "$(nproc)" -L 1 bash -euo pipefail -c 'fuzz "$@"' fuzz
