@@ -231,6 +231,10 @@ func TestWhatIsNotEnabledLeavesNothing(t *testing.T) {
 	for _, m := range modules {
 		t.Run(m, func(t *testing.T) {
 			t.Parallel()
+			var told []string
+			for _, f := range moduleFlags(t) {
+				told = append(told, f, "")
+			}
 			one := render(t, umbrella, enable([]string{m}, everything[:3]...))
 			rest := render(t, umbrella, enable(slices.DeleteFunc(slices.Clone(modules), func(o string) bool { return o == m }), everything[:3]...))
 			for _, o := range one {
@@ -247,7 +251,9 @@ func TestWhatIsNotEnabledLeavesNothing(t *testing.T) {
 			for _, o := range rest {
 				raw, err := o.MarshalJSON()
 				must(t, err)
-				if strings.Contains(string(raw), m) {
+				// Which modules could be installed, every module is told.
+				text := strings.NewReplacer(told...).Replace(string(raw))
+				if strings.Contains(text, m) {
 					t.Errorf("%s names %s, which is not enabled", name(o), m)
 				}
 			}

@@ -202,7 +202,8 @@ func TestSettingsReachThePods(t *testing.T) {
 			func(f *facts) {
 				f.Args = "--leader-elect=false --leader-election-namespace=direct-secrets --presence-namespace=shared --namespaces= --controller-class=blue " +
 					"--concurrency=7 --provider-timeout=5s --default-secret-cleanup-policy=Never --ambient-credentials=none --allow-plain-http=true " +
-					"--log-format=text --metrics-bind-address=0 --health-probe-bind-address=:8081 --pprof-bind-address=0"
+					"--log-format=text --metrics-bind-address=0 --health-probe-bind-address=:8081 --pprof-bind-address=0 " +
+					strings.Join(moduleFlags(t), " ")
 			}},
 		"Mirror": {"images come from a mirror, by digest", []string{`global.image={"registry":"mirror.example.com/proxy"}`, `provider-aws.image.digest="sha256:` + strings.Repeat("a", 64) + `"`, `global.imagePullSecrets=[{"name":"regcred"}]`},
 			func(f *facts) {
