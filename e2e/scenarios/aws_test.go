@@ -2,8 +2,6 @@ package scenarios
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -261,19 +259,6 @@ func TestRights(t *testing.T) {
 	for _, e := range log {
 		if e.ResponseStatus.Code == 403 && strings.HasPrefix(e.UserAgent, "direct-secrets/") {
 			t.Errorf("forbidden: %s %s.%s %s", e.Verb, e.ObjectRef.Resource, e.ObjectRef.APIGroup, e.ObjectRef.Subresource)
-		}
-	}
-}
-
-// TestBinary holds the binaries to their size.
-func TestBinary(t *testing.T) {
-	for _, module := range stack.Modules() {
-		path := filepath.Join(t.TempDir(), module)
-		must(t, build(module, path))
-		info, err := os.Stat(path)
-		must(t, err)
-		if mb := float64(info.Size()) / 1e6; mb > 50 {
-			t.Errorf("%s is %.1f MB, want at most 50", module, mb)
 		}
 	}
 }
