@@ -296,13 +296,12 @@ func Leave(self Self, t Target) Decision {
 
 // kept reports whether what was read forbids any change.
 func kept(self Self, r Reading) bool {
-	retain := self.Deletion == "" || self.Deletion == v1alpha1.DeletionRetain
-	return r.Failed || r.Gone && retain
+	return r.Failed || OnGone(self.Deletion, r.Gone, r.Values) == KeepAll
 }
 
 // emptied reports whether the Secret shall not be there.
 func emptied(self Self, r Reading) bool {
-	return self.Deletion == v1alpha1.DeletionDelete && r.Values == 0
+	return OnGone(self.Deletion, r.Gone, r.Values) == DropSecret
 }
 
 // foreign says whose Secret it is if it is somebody else's, and what to do about it. Merge adds to

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/internal/policy"
 )
 
 // Inputs are all that the output of a template depends on: the spec, what Read took out of the values, and the
@@ -17,9 +18,11 @@ func Inputs(es *v1alpha1.ExternalSecret, p Plan, read Output, texts Texts) [][]b
 	if !templated(es) {
 		return nil
 	}
+	consequence := policy.OnGone(es.Spec.Target.DeletionPolicy, read.Gone != nil, read.Values)
+	dropped := consequence == policy.DropKeys || consequence == policy.DropSecret
 	inputs := [][]byte{
 		encode(es.Spec.Target.Template), encode(es.Spec.Data), encode(es.Spec.DataFrom), encode(es.Spec.Target.Immutable),
-		encode(p.Sources), encode(dropped(es, read)),
+		encode(p.Sources), encode(dropped),
 	}
 	if transforms(es) {
 		for _, kvs := range read.Taken {

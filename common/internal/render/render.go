@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/internal/policy"
 	"github.com/direct-secrets/direct-secrets/common/internal/render/template"
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
@@ -84,14 +85,15 @@ func Shape(es *v1alpha1.ExternalSecret, p Plan, out Output, texts Texts) (Output
 	t := es.Spec.Target
 	// Under Merge somebody else makes the Secret, and its other keys count, too.
 	typed := t.Template != nil && t.CreationPolicy != v1alpha1.CreateMerge
-	switch {
-	case kept(es, out):
+	switch policy.OnGone(t.DeletionPolicy, out.Gone != nil, out.Values) {
+	case policy.KeepAll, policy.DropSecret:
 		return out, nil
-	case dropped(es, out):
-		if typed && t.DeletionPolicy == v1alpha1.DeletionMerge && CheckType(corev1.SecretType(t.Template.Type), out.Data) != nil {
+	case policy.DropKeys:
+		if typed && CheckType(corev1.SecretType(t.Template.Type), out.Data) != nil {
 			return Output{}, provider.NewError(provider.Invalid, "all values are gone, and a Secret of type %s cannot be emptied, as spec.target.deletionPolicy: Merge asks; use deletionPolicy: Delete or Retain", t.Template.Type)
 		}
 		return out, nil
+	case policy.Fill:
 	}
 	if t.Template != nil {
 		if err := renderTemplate(t.Template, &out, texts); err != nil {
@@ -111,18 +113,6 @@ func Shape(es *v1alpha1.ExternalSecret, p Plan, out Output, texts Texts) (Output
 		return Output{}, provider.NewError(provider.Invalid, "the values of Secret %q are %d bytes in all, and a Secret holds at most %d; read fewer or smaller values", p.Target, size, corev1.MaxSecretSize)
 	}
 	return out, nil
-}
-
-// kept reports whether the Secret stays as it is because something is gone.
-func kept(es *v1alpha1.ExternalSecret, out Output) bool {
-	deletion := es.Spec.Target.DeletionPolicy
-	return out.Gone != nil && (deletion == "" || deletion == v1alpha1.DeletionRetain)
-}
-
-// dropped reports whether all keys go because nothing is left.
-func dropped(es *v1alpha1.ExternalSecret, out Output) bool {
-	deletion := es.Spec.Target.DeletionPolicy
-	return out.Values == 0 && (deletion == v1alpha1.DeletionDelete || (out.Gone != nil && deletion == v1alpha1.DeletionMerge))
 }
 
 // sources are what was read, for the status.

@@ -210,7 +210,7 @@ func (p *pass) isOurs(m metav1.Object) bool {
 
 // lacks reports whether something did not exist that the object is not in step without.
 func (p *pass) lacks(reads handoff.Reads) bool {
-	if d := p.es.Spec.Target.DeletionPolicy; d != "" && d != v1alpha1.DeletionRetain {
+	if policy.OnGone(p.es.Spec.Target.DeletionPolicy, true, 0) != policy.KeepAll {
 		return false
 	}
 	return slices.ContainsFunc(p.plan.Sources, func(s render.Source) bool {

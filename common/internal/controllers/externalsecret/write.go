@@ -114,7 +114,7 @@ func (p *pass) self(due policy.Why) policy.Self {
 		UID: p.es.UID, Generation: p.es.Generation,
 		Creation: t.CreationPolicy, Deletion: t.DeletionPolicy,
 		Owns: p.owns(), Immutable: t.Immutable,
-		Absent: p.reason() == v1alpha1.ReasonSecretDeleted && t.DeletionPolicy == v1alpha1.DeletionDelete,
+		Absent: p.reason() == v1alpha1.ReasonSecretDeleted && policy.OnGone(t.DeletionPolicy, true, 0) == policy.DropSecret,
 		Yields: p.yields && p.obj.yieldsAll,
 		Due:    due,
 	}
