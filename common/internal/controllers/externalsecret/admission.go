@@ -15,67 +15,42 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/internal/queue"
 	"github.com/direct-secrets/direct-secrets/common/internal/render"
-	"github.com/direct-secrets/direct-secrets/common/internal/scope"
+	"github.com/direct-secrets/direct-secrets/common/internal/resolve"
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
-// admit asks the cluster stores of the plan whether they serve this namespace, and for these keys. If
-// one does not, it returns the verdict that says so.
-func (p *pass) admit(ctx context.Context) (*verdict, error) {
+// admit returns the verdict that a cluster store of the plan does not serve this namespace, or not for these keys; nil
+// if all of them do.
+func (p *pass) admit() *verdict {
 	for _, ref := range p.plan.Stores() {
-		k, ok := p.routes.Serves(&ref)
-		if !ok || !k.Cluster || p.opts.Namespaced || p.foreign[ref] {
+		r := p.resolved[ref]
+		if p.foreign[ref] {
 			continue
 		}
-		s, err := p.routes.Find(ctx, k, ref, p.es.Namespace)
-		if err != nil {
-			return nil, errors.Wrap(err, "cannot read the store")
-		}
-		c, ok := s.(provider.ClusterObject)
-		if !ok {
-			continue // That it does not exist is said elsewhere.
-		}
-		grant, refusal, err := p.grant(ctx, ref, c)
-		if err != nil || refusal != nil {
-			return refusal, err
+		if r.refusal != nil && r.refusal.Why == resolve.NotAdmitted {
+			v := refused(ref, r)
+			return &v
 		}
 		for _, source := range p.plan.Sources {
-			if source.Store != ref || source.Generator {
+			if r.Grant == nil || source.Store != ref || source.Generator {
 				continue
 			}
-			if err := grant.Reads(source.Read); err != nil {
+			if err := r.Grant.Reads(source.Read); err != nil {
 				v := stalled(v1alpha1.ReasonForbidden, fmt.Sprintf("%s %q: %s", ref.Kind, ref.Name, err))
-				return &v, nil
+				return &v
 			}
 		}
-		if p.grants == nil {
-			p.grants = map[v1alpha1.StoreRef]scope.Grant{}
-		}
-		p.grants[ref] = grant
 	}
-	return nil, nil
-}
-
-// grant returns what a store allows the namespace of the object, or the verdict that it allows nothing.
-func (p *pass) grant(ctx context.Context, ref v1alpha1.StoreRef, s provider.ClusterObject) (scope.Grant, *verdict, error) {
-	g, refusal, err := p.rules.Grant(ctx, p.cache, s, p.es.Namespace)
-	if refusal != "" {
-		v := stalled(v1alpha1.ReasonForbidden, fmt.Sprintf("%s %q: %s", ref.Kind, ref.Name, refusal))
-		return scope.Grant{}, &v, nil
-	}
-	return g, nil, err
+	return nil
 }
 
 // within returns values of which a search yields only keys that the namespace may read. That the path of
 // the search is allowed was asked before; this does not rely on what the provider takes a path for.
 func (p *pass) within(values render.Values) render.Values {
-	if len(p.grants) == 0 {
-		return values
-	}
 	return func(s render.Source) provider.Answer {
 		a := values(s)
-		g, ok := p.grants[s.Store]
-		if !ok {
+		g := p.resolved[s.Store].Grant
+		if g == nil {
 			return a
 		}
 		for _, v := range a.Found {

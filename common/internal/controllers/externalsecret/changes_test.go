@@ -76,7 +76,7 @@ func TestChangesOfReplicas(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			routes, err := newRoutes(nil, scheme(t), fakeKinds(), fakeGroup, "")
+			routes, err := newRoutes(nil, scheme(t), fakeKinds(), fakeGroup, "", false)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -47,18 +47,22 @@ func (r *Reconciler) contributes(ctx context.Context, es *v1alpha1.ExternalSecre
 // What does not exist is of every class, so that somebody says so: in the module that claims the object, the
 // operator that does.
 func (r *Reconciler) reads(ctx context.Context, es *v1alpha1.ExternalSecret, ref v1alpha1.StoreRef, mine bool) (bool, error) {
-	k, ok := r.routes.Serves(&ref)
-	if !ok || k.Cluster && r.opts.Namespaced {
-		return ok, nil
+	_, refusal, err := r.routes.Lookup(ctx, ref, es.Namespace)
+	return err == nil && !r.elsewhere(es, refusal, mine), err
+}
+
+// elsewhere reports whether a store is read by another operator, for an object that this one claims if mine is true.
+func (r *Reconciler) elsewhere(es *v1alpha1.ExternalSecret, refusal *resolve.Refusal, mine bool) bool {
+	if refusal == nil {
+		return false
 	}
-	s, err := r.routes.Find(ctx, k, ref, es.Namespace)
-	switch {
-	case err != nil:
-		return false, errors.Wrap(err, "cannot read the store")
-	case s == nil:
-		return mine || !r.routes.claims(es), nil
+	switch refusal.Why { //nolint:exhaustive // The others are of stores that this operator reads.
+	case resolve.NotServed, resolve.OtherClass:
+		return true
+	case resolve.Absent:
+		return !mine && r.routes.claims(es)
 	}
-	return provider.SourceSpec(s).Controller == r.opts.ControllerClass, nil
+	return false
 }
 
 // contributor is this operator, as it reads for an object that another one claims.
@@ -87,7 +91,10 @@ func (p *pass) contribute(ctx context.Context) (reconcile.Result, error) {
 		return p.say(ctx, stalled(v1alpha1.ReasonInvalidSpec, err.Error()), 0)
 	}
 	p.plan.Texts = nil
-	if err := p.sort(ctx); err != nil {
+	switch err := p.resolve(ctx); {
+	case missing(err):
+		return soon(), nil // The namespace is new.
+	case err != nil:
 		return reconcile.Result{}, err
 	}
 	p.plan.Sources = slices.DeleteFunc(p.plan.Sources, func(s render.Source) bool {
@@ -98,12 +105,7 @@ func (p *pass) contribute(ctx context.Context) (reconcile.Result, error) {
 		return reconcile.Result{}, p.retract(ctx)
 	}
 	p.handed.ready = true
-	switch refused, err := p.admit(ctx); {
-	case missing(err):
-		return soon(), nil // The namespace is new.
-	case err != nil:
-		return reconcile.Result{}, err
-	case refused != nil:
+	if refused := p.admit(); refused != nil {
 		p.obj.forget()
 		return p.say(ctx, *refused, policy.Jitter(holdInterval, p.opts.Random()))
 	}
@@ -122,15 +124,27 @@ func (p *pass) contribute(ctx context.Context) (reconcile.Result, error) {
 	return p.handedOver(ctx, m, false)
 }
 
-// sort says which stores of the plan other operators read.
-func (p *pass) sort(ctx context.Context) error {
-	p.foreign = map[v1alpha1.StoreRef]bool{}
+// resolved is a store of the plan, and why it may not be used; nil if it may.
+type resolved struct {
+	resolve.Handle
+	refusal *resolve.Refusal
+}
+
+// resolve looks up the stores of the plan.
+func (p *pass) resolve(ctx context.Context) error {
+	p.resolved, p.foreign = map[v1alpha1.StoreRef]resolved{}, map[v1alpha1.StoreRef]bool{}
+	generators := p.plan.Generators()
 	for _, ref := range p.plan.Stores() {
-		own, err := p.reads(ctx, p.es, ref, !p.obj.contributes.Load())
+		use := resolve.Read
+		if slices.Contains(generators, ref) {
+			use = resolve.Generate
+		}
+		h, refusal, err := p.routes.Resolve(ctx, ref, p.es.Namespace, use)
 		if err != nil {
 			return err
 		}
-		p.foreign[ref] = !own
+		p.resolved[ref] = resolved{h, refusal}
+		p.foreign[ref] = p.elsewhere(p.es, refusal, !p.obj.contributes.Load())
 	}
 	return nil
 }

@@ -73,7 +73,7 @@ type Options struct {
 
 // Setup adds the loop to a manager. live must not read from a cache.
 func Setup(mgr manager.Manager, live client.Client, pool *dispatch.Pool, watches *watch.Watches, o Options) error {
-	routes, err := newRoutes(mgr.GetCache(), mgr.GetScheme(), o.Kinds, o.Module, o.ControllerClass)
+	routes, err := newRoutes(mgr.GetCache(), mgr.GetScheme(), o.Kinds, o.Module, o.ControllerClass, o.Namespaced)
 	if err != nil {
 		return errors.Wrap(err, "cannot route store Kinds")
 	}
@@ -329,7 +329,7 @@ func (r *Reconciler) storeEvents(k resolve.Route) handler.EventHandler {
 				r.recheck(ctx, k, client.ObjectKeyFromObject(is))
 			}
 		},
-		DeleteFunc: func(_ context.Context, e event.DeleteEvent, _ requests) { r.rules.Forget(e.Object.GetUID()) },
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, _ requests) { r.routes.Forget(e.Object.GetUID()) },
 	}
 }
 

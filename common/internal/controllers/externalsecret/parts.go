@@ -241,15 +241,11 @@ func (p *pass) absent(s render.Source, since time.Time) *verdict {
 // foreignClass returns the class of a store of this module that an operator of another class reads; false for one
 // of another module.
 func (p *pass) foreignClass(s render.Source) (string, bool) {
-	k, ok := p.routes.Serves(&s.Store)
-	if !ok || k.Cluster && p.opts.Namespaced {
+	refusal := p.resolved[s.Store].refusal
+	if refusal == nil || refusal.Why != resolve.OtherClass {
 		return "", false
 	}
-	o, err := p.routes.Find(p.ctx, k, s.Store, p.es.Namespace)
-	if err != nil || o == nil || provider.SourceSpec(o).Controller == p.opts.ControllerClass {
-		return "", false
-	}
-	return provider.SourceSpec(o).Controller, true
+	return refusal.Class, true
 }
 
 // outdated says that what an operator has contributed that runs no more was to be read again, or has expired; nil if
@@ -320,15 +316,4 @@ func (r *Reconciler) partEvent(o client.Object) (types.NamespacedName, bool) {
 func (p *pass) shown(v verdict) bool {
 	c := meta.FindStatusCondition(p.seen.Conditions, v1alpha1.ConditionReady)
 	return c != nil && c.Status == v.status && c.Reason == v.reason && c.Message == v.text() && c.ObservedGeneration == p.es.Generation
-}
-
-// misused says that a reference names a Kind of the wrong sort; empty if it does not.
-func misused(k provider.Kind, ref v1alpha1.StoreRef, generator bool) string {
-	switch {
-	case k.Generator && !generator:
-		return fmt.Sprintf("storeRef: %s %q is a generator; name it in dataFrom[].sourceRef.generatorRef", ref.Kind, ref.Name)
-	case generator && !k.Generator:
-		return fmt.Sprintf("generatorRef: %s %q is a store; name it in storeRef", ref.Kind, ref.Name)
-	}
-	return ""
 }

@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"sync"
 	"time"
 
@@ -27,7 +26,6 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/queue"
 	"github.com/direct-secrets/direct-secrets/common/internal/render"
 	"github.com/direct-secrets/direct-secrets/common/internal/resolve"
-	"github.com/direct-secrets/direct-secrets/common/internal/scope"
 	"github.com/direct-secrets/direct-secrets/common/internal/target"
 	"github.com/direct-secrets/direct-secrets/common/internal/watch"
 	"github.com/direct-secrets/direct-secrets/common/provider"
@@ -56,7 +54,6 @@ type Reconciler struct {
 	ledger  *metrics.Ledger
 	// elected is closed once this replica leads.
 	elected <-chan struct{}
-	rules   resolve.Rulebook
 	backoff workqueue.TypedRateLimiter[reconcile.Request]
 	// enqueueAfter adds an object with a priority to the queue.
 	enqueueAfter func(key types.NamespacedName, priority int, after time.Duration)
@@ -92,10 +89,9 @@ type pass struct {
 	yields bool
 	// lost is true if the target is not as this object left it.
 	lost bool
-	// grants are what cluster stores allow the object's namespace.
-	grants map[v1alpha1.StoreRef]scope.Grant
-	// foreign are the stores that other operators read.
-	foreign map[v1alpha1.StoreRef]bool
+	// resolved are the stores of the plan, foreign those that other operators read.
+	resolved map[v1alpha1.StoreRef]resolved
+	foreign  map[v1alpha1.StoreRef]bool
 	// handed is what is known of the values that lie in parts.
 	handed handed
 	// written is true once the target was written.
@@ -162,15 +158,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (res 
 // that somebody says so.
 func (r *Reconciler) mine(ctx context.Context, es *v1alpha1.ExternalSecret) (bool, error) {
 	ref := es.LeadingStore()
-	k, ok := r.routes.Serves(ref)
-	if !ok || (k.Cluster && r.opts.Namespaced) {
-		return ok, nil
+	if ref == nil {
+		return false, nil
 	}
-	s, err := r.routes.Find(ctx, k, *ref, es.Namespace)
-	if err != nil {
-		return false, errors.Wrap(err, "cannot read the store")
-	}
-	return s == nil || provider.SourceSpec(s).Controller == r.opts.ControllerClass, nil
+	_, refusal, err := r.routes.Lookup(ctx, *ref, es.Namespace)
+	return err == nil && (refusal == nil || refusal.Why == resolve.ClusterKind || refusal.Why == resolve.Absent), err
 }
 
 func (p *pass) run(ctx context.Context) (reconcile.Result, error) {
@@ -186,7 +178,10 @@ func (p *pass) run(ctx context.Context) (reconcile.Result, error) {
 		p.obj.forget()
 		return p.done(ctx, stalled(v1alpha1.ReasonInvalidSpec, err.Error()), 0)
 	}
-	if err := p.sort(ctx); err != nil {
+	switch err := p.resolve(ctx); {
+	case missing(err):
+		return soon(), nil // The namespace is new.
+	case err != nil:
 		return reconcile.Result{}, err
 	}
 
@@ -267,22 +262,16 @@ func (p *pass) complete() bool {
 // outset is what comes before anything is decided: may the namespace use the stores, and what is the
 // template? It returns how the pass ends, or nil if it goes on.
 func (p *pass) outset(ctx context.Context) (*reconcile.Result, error) {
-	refused, err := p.admit(ctx)
-	var end reconcile.Result
-	switch {
-	case missing(err):
-		end, err = soon(), nil // The namespace is new.
-	case refused != nil:
+	if refused := p.admit(); refused != nil {
 		p.obj.forget()
-		end, err = p.done(ctx, *refused, policy.Jitter(holdInterval, p.opts.Random()))
-	case err == nil:
-		unread := p.follow()
-		if unread == nil {
-			return nil, p.regard()
-		}
-		end, err = p.unread(ctx, unread)
+		end, err := p.done(ctx, *refused, policy.Jitter(holdInterval, p.opts.Random()))
+		return &end, err
 	}
-	return &end, err
+	if unread := p.follow(); unread != nil {
+		end, err := p.unread(ctx, unread)
+		return &end, err
+	}
+	return nil, p.regard()
 }
 
 // consult reads the provider; if that is only since somebody changed the target, then not again and
@@ -442,16 +431,12 @@ func (p *pass) refresh(ctx context.Context) (reconcile.Result, error) {
 		return later(wait), nil
 	}
 	p.obj.forget()
-	loaders, v, err := p.stores(ctx)
+	loaders, v := p.stores()
 	switch {
-	case err != nil:
-		return reconcile.Result{}, err
 	case v != nil:
 		// An event of the store brings the object back. If it came before the status that says so
 		// was written, it passed the object over; so look again after a while. That reads caches only.
 		return p.done(ctx, *v, policy.Jitter(holdInterval, p.opts.Random()))
-	case loaders == nil:
-		return soon(), nil // An operator of another class serves it by now.
 	case !p.handed.ready:
 		return p.awaitParts(ctx)
 	}
@@ -541,45 +526,41 @@ func (p *pass) urgency() (dispatch.Urgency, int) {
 	return dispatch.Periodic, queue.Low
 }
 
-// stores returns the Loader of every store of the plan. Otherwise it returns a verdict, or nothing
-// at all if an operator of another class serves the object by now.
-func (p *pass) stores(ctx context.Context) (map[v1alpha1.StoreRef]*dispatch.Loader, *verdict, error) {
+// stores returns the Loader of every store of the plan, or a verdict.
+func (p *pass) stores() (map[v1alpha1.StoreRef]*dispatch.Loader, *verdict) {
 	loaders := map[v1alpha1.StoreRef]*dispatch.Loader{}
-	generators := p.plan.Generators()
 	for _, ref := range p.plan.Stores() {
-		k, ok := p.routes.Serves(&ref)
-		if !ok || p.foreign[ref] {
+		if p.foreign[ref] {
 			continue // Another operator reads it.
 		}
-		generator := slices.Contains(generators, ref)
-		if wrong := misused(k.Kind, ref, generator); wrong != "" {
-			v := stalled(v1alpha1.ReasonInvalidSpec, wrong)
-			return nil, &v, nil
+		r := p.resolved[ref]
+		if r.refusal != nil {
+			v := refused(ref, r)
+			return nil, &v
 		}
-		if k.Cluster && p.opts.Namespaced {
-			v := stalled(v1alpha1.ReasonForbidden, fmt.Sprintf("%s %q: this operator serves chosen namespaces only and may not read cluster Kinds; use the namespaced Kind", ref.Kind, ref.Name))
-			return nil, &v, nil
-		}
-		s, err := p.routes.Find(ctx, k, ref, p.es.Namespace)
-		if err != nil {
-			return nil, nil, errors.Wrap(err, "cannot read the store")
-		}
-		if s == nil {
-			v := failed(v1alpha1.ReasonStoreNotFound, fmt.Sprintf("%s %q does not exist; create it or correct the reference", ref.Kind, k.Key(ref.Name, p.es.Namespace)))
-			return nil, &v, nil
-		}
-		if provider.SourceSpec(s).Controller != p.opts.ControllerClass {
-			return nil, nil, nil // It was ours when the pass began.
-		}
-		if c := resolve.Held(s); c != nil {
-			v := failed(v1alpha1.ReasonStoreNotReady, fmt.Sprintf("%s %q is not ready: %s: %s", ref.Kind, ref.Name, c.Reason, c.Message))
-			return nil, &v, nil
-		}
-		if !generator { // What it makes lies in a part.
-			loaders[ref] = p.pool.Loader(k.Kind, s, resolve.Beside(s, p.es.Namespace))
+		if s, ok := r.Store.(provider.StoreObject); ok { // What a generator makes lies in a part.
+			loaders[ref] = p.pool.Loader(r.Kind, s, r.Beside)
 		}
 	}
-	return loaders, nil, nil
+	return loaders, nil
+}
+
+// refused is the verdict on an object that may not use a store now.
+func refused(ref v1alpha1.StoreRef, r resolved) verdict {
+	name := ref.Name
+	if r.refusal.Why == resolve.Absent {
+		name = r.Key.String()
+	}
+	message := fmt.Sprintf("%s %q %s", ref.Kind, name, r.refusal.Message)
+	switch r.refusal.Why { //nolint:exhaustive // For these only a person can help.
+	case resolve.WrongKind:
+		return stalled(v1alpha1.ReasonInvalidSpec, message)
+	case resolve.ClusterKind, resolve.NotAdmitted:
+		return stalled(v1alpha1.ReasonForbidden, message)
+	case resolve.Absent:
+		return failed(v1alpha1.ReasonStoreNotFound, message)
+	}
+	return failed(v1alpha1.ReasonStoreNotReady, message)
 }
 
 // succeed notes that the target is as the answer of the provider wants it, and plans the next

@@ -113,7 +113,7 @@ func (w *world) reconciler(t *testing.T, o Options) *Reconciler {
 	t.Cleanup(func() { watches.Remove(watchOwner(key)) })
 	return &Reconciler{
 		client: c, cache: c, events: events.NewFakeRecorder(10), writer: target.NewWriter(c), watches: watches,
-		pool: dispatch.NewPool(c, watches, credentials.Rules{Ambient: credentials.AmbientNone}, dispatch.Options{}, nil), routes: fakeRoutes(t, c), opts: o, objects: newObjects(), backoff: ratelimiter.NewController(), started: time.Now(),
+		pool: dispatch.NewPool(c, watches, credentials.Rules{Ambient: credentials.AmbientNone}, dispatch.Options{}, nil), routes: fakeRoutes(t, c, o), opts: o, objects: newObjects(), backoff: ratelimiter.NewController(), started: time.Now(),
 	}
 }
 
@@ -188,7 +188,7 @@ func TestReconcileWithoutReading(t *testing.T) {
 		"ClusterKind": {
 			"An operator of chosen namespaces may not read cluster Kinds.",
 			world{es: externalSecret(func(es *v1alpha1.ExternalSecret) { es.Spec.StoreRef.Kind = "ClusterFakeStore" })}, Options{Namespaced: true},
-			want{Ready: []string{"False", "Forbidden", `ClusterFakeStore "prod": this operator serves chosen namespaces only and may not read cluster Kinds; use the namespaced Kind`}, Again: true},
+			want{Ready: []string{"False", "Forbidden", `ClusterFakeStore "prod" is of a cluster Kind, and this operator serves chosen namespaces only; use the namespaced Kind`}, Again: true},
 		},
 		"SecondModule": {
 			"What another module reads is waited for, and nothing is written.",

@@ -17,13 +17,13 @@ import (
 
 // routes knows which stores an ExternalSecret refers to.
 type routes struct {
-	*resolve.Routes
+	*resolve.Resolver
 	// module is the API group of the module, class that of its operator.
 	module, class string
 }
 
-func newRoutes(reader client.Reader, scheme *runtime.Scheme, kinds []provider.Kind, module, class string) (*routes, error) {
-	r, err := resolve.New(reader, scheme, kinds)
+func newRoutes(reader client.Reader, scheme *runtime.Scheme, kinds []provider.Kind, module, class string, namespaced bool) (*routes, error) {
+	r, err := resolve.NewResolver(reader, scheme, kinds, class, namespaced)
 	return &routes{r, module, class}, err
 }
 
@@ -91,7 +91,7 @@ func (r *routes) keepsPart(es *v1alpha1.ExternalSecret) bool {
 // Transform returns the transform of the informer: an object of another module keeps only what
 // routing needs.
 func Transform(scheme *runtime.Scheme, kinds []provider.Kind, module, class string) (func(any) (any, error), error) {
-	r, err := newRoutes(nil, scheme, kinds, module, class)
+	r, err := newRoutes(nil, scheme, kinds, module, class, false)
 	if err != nil {
 		return nil, errors.Wrap(err, "cannot route store Kinds")
 	}

@@ -42,9 +42,9 @@ func scheme(t *testing.T) *runtime.Scheme {
 	return s
 }
 
-func fakeRoutes(t *testing.T, reader client.Reader) *routes {
+func fakeRoutes(t *testing.T, reader client.Reader, o Options) *routes {
 	t.Helper()
-	r, err := newRoutes(reader, scheme(t), fakeKinds(), fakeGroup, "")
+	r, err := newRoutes(reader, scheme(t), fakeKinds(), fakeGroup, o.ControllerClass, o.Namespaced)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +68,7 @@ func TestStoreKeys(t *testing.T) {
 			},
 		},
 	}
-	got := fakeRoutes(t, nil).storeKeys(es)
+	got := fakeRoutes(t, nil, Options{}).storeKeys(es)
 	slices.Sort(got)
 	want := []string{"ClusterFakeStore//c", "FakeStore/shop/a", "FakeStore/shop/b"}
 	if diff := cmp.Diff(want, got); diff != "" {

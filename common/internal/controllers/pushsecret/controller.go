@@ -60,7 +60,7 @@ type Options struct {
 
 // Setup adds the loop to a manager. live must not read from a cache.
 func Setup(mgr manager.Manager, live client.Client, pool *dispatch.Pool, watches *watch.Watches, o Options) error {
-	routes, err := resolve.New(mgr.GetCache(), mgr.GetScheme(), o.Kinds)
+	routes, err := resolve.NewResolver(mgr.GetCache(), mgr.GetScheme(), o.Kinds, o.ControllerClass, o.Namespaced)
 	if err != nil {
 		return errors.Wrap(err, "cannot route store Kinds")
 	}
@@ -194,7 +194,7 @@ func (r *Reconciler) storeEvents(k resolve.Route) handler.EventHandler {
 			}
 		},
 		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, _ requests) {
-			r.rules.Forget(e.Object.GetUID())
+			r.routes.Forget(e.Object.GetUID())
 			r.release(ctx, k, e.Object)
 		},
 	}

@@ -43,8 +43,7 @@ type Reconciler struct {
 	log     logr.Logger
 	pool    *dispatch.Pool
 	watches *watch.Watches
-	routes  *resolve.Routes
-	rules   resolve.Rulebook
+	routes  *resolve.Resolver
 	lanes   concurrency.Lanes[types.NamespacedName]
 	opts    Options
 	// enqueueAfter adds an object with a priority to the queue.

@@ -121,46 +121,25 @@ func (p *pass) destination(ctx context.Context, k resolve.Route, name string) (*
 			d.status = s
 		}
 	}
-	refuse := func(class provider.Class, format string, args ...any) (*destination, error) {
-		v := failure(d.name(), provider.NewError(class, format, args...))
-		d.refusal = &v
-		return d, nil
-	}
-	if k.Cluster && p.opts.Namespaced {
-		return refuse(provider.Denied, "this operator serves chosen namespaces only and may not read cluster Kinds; use the namespaced Kind")
-	}
-	s, err := p.routes.Find(ctx, k, d.ref(), p.ps.Namespace)
+	h, refusal, err := p.routes.Resolve(ctx, d.ref(), p.ps.Namespace, resolve.Push)
 	switch {
 	case err != nil:
-		return nil, errors.Wrap(err, "cannot read the store")
-	case s == nil:
-		return refuse(provider.NotFound, "it does not exist; create it or correct spec.storeRefs")
-	case provider.SourceSpec(s).Controller != p.opts.ControllerClass:
+		return nil, err
+	case refusal == nil:
+	case refusal.Why == resolve.OtherClass:
 		return nil, nil
+	default:
+		v := failure("", provider.NewError(refusedClass[refusal.Why], "%s %s", d.name(), refusal.Message))
+		d.refusal, d.broken = &v, refusal.Reason == v1alpha1.ReasonStoreInvalidSpec
 	}
-	target, ok := s.(provider.StoreObject)
-	if !ok {
-		return refuse(provider.Invalid, "it is a generator, so nothing can be pushed to it; name a store in spec.storeRefs")
-	}
-	d.store = s
-	if c := resolve.Held(s); c != nil {
-		d.broken = c.Reason == v1alpha1.ReasonStoreInvalidSpec
-		return refuse(provider.Unavailable, "it is not ready: %s: %s", c.Reason, c.Message)
-	}
-	if target.StoreSpec().Access == v1alpha1.AccessReadOnly {
-		return refuse(provider.Denied, "it has access ReadOnly, so nothing is pushed to it; use another store, or have spec.access of the store changed")
-	}
-	if c, ok := s.(provider.ClusterObject); ok {
-		g, refusal, err := p.rules.Grant(ctx, p.cache, c, p.ps.Namespace)
-		switch {
-		case err != nil:
-			return nil, err
-		case refusal != "":
-			return refuse(provider.Denied, "%s", refusal)
-		}
-		d.grant = &g
-	}
+	d.store, d.grant = h.Store, h.Grant
 	return d, nil
+}
+
+// refusedClass holds the class of the error that a refusal is.
+var refusedClass = map[resolve.Why]provider.Class{
+	resolve.ClusterKind: provider.Denied, resolve.Absent: provider.NotFound, resolve.WrongKind: provider.Invalid,
+	resolve.NotAdmitted: provider.Denied, resolve.ReadOnly: provider.Denied, resolve.NotReady: provider.Unavailable,
 }
 
 // source is the version of all that a push to the store rests on: what is pushed, and where it goes.

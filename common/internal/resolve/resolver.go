@@ -1,0 +1,155 @@
+package resolve
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/internal/scope"
+	"github.com/direct-secrets/direct-secrets/common/provider"
+)
+
+// A Use is what an object wants of a store.
+type Use string
+
+// The uses.
+const (
+	Read     Use = "Read"
+	Generate Use = "Generate"
+	Push     Use = "Push"
+)
+
+// Why a store is refused.
+type Why string
+
+// The reasons, in the order in which they are looked for.
+const (
+	// NotServed: the module has no such Kind.
+	NotServed Why = "NotServed"
+	// ClusterKind: an operator of chosen namespaces is not allowed to read cluster Kinds.
+	ClusterKind Why = "ClusterKind"
+	// Absent: the store does not exist.
+	Absent Why = "Absent"
+	// OtherClass: an operator of another controller class serves the store.
+	OtherClass Why = "OtherClass"
+	// WrongKind: a generator where a store is needed, or the reverse.
+	WrongKind Why = "WrongKind"
+	// NotAdmitted: the cluster store does not serve the namespace.
+	NotAdmitted Why = "NotAdmitted"
+	// ReadOnly: nothing is pushed to the store.
+	ReadOnly Why = "ReadOnly"
+	// NotReady: the gate of the store is shut.
+	NotReady Why = "NotReady"
+)
+
+// A Refusal says why a store is not used now.
+type Refusal struct {
+	Why Why
+	// Message is what is wrong and what to do, as a sentence whose subject is the store: "does not exist; create it".
+	Message string
+	// Reason of the store's Ready condition, under NotReady.
+	Reason string
+	// Class of the store, under OtherClass.
+	Class string
+}
+
+// A Handle is a store that an object refers to.
+type Handle struct {
+	Route
+	Key types.NamespacedName
+	// Store is nil where it is not served, absent, or of the wrong kind.
+	Store provider.Object
+	// Grant is what a cluster Kind allows the namespace; nil for a namespaced Kind.
+	Grant *scope.Grant
+	// Beside is the namespace in which credentials are looked up, if not the store's.
+	Beside string
+}
+
+// A Resolver finds the stores that objects refer to, and decides whether an object may use one.
+type Resolver struct {
+	*Routes
+	Rulebook
+	// namespaces yields namespaces with their labels.
+	namespaces client.Reader
+	class      string
+	namespaced bool
+}
+
+// NewResolver returns a Resolver for the Kinds of a module and the class of its operator. A namespaced operator is not
+// allowed to read cluster Kinds.
+func NewResolver(cache client.Reader, scheme *runtime.Scheme, kinds []provider.Kind, class string, namespaced bool) (*Resolver, error) {
+	routes, err := New(cache, scheme, kinds)
+	return &Resolver{Routes: routes, namespaces: cache, class: class, namespaced: namespaced}, err
+}
+
+// Lookup returns the store that a reference of an object in namespace names, if this operator serves it.
+func (r *Resolver) Lookup(ctx context.Context, ref v1alpha1.StoreRef, namespace string) (Handle, *Refusal, error) {
+	k, ok := r.Serves(&ref)
+	if !ok {
+		return Handle{}, &Refusal{Why: NotServed, Message: "is not served by this module"}, nil
+	}
+	h := Handle{Route: k, Key: k.Key(ref.Name, namespace)}
+	if k.Cluster && r.namespaced {
+		return h, &Refusal{Why: ClusterKind, Message: "is of a cluster Kind, and this operator serves chosen namespaces only; use the namespaced Kind"}, nil
+	}
+	s, err := r.Find(ctx, k, ref, namespace)
+	switch {
+	case err != nil:
+		return h, nil, errors.Wrap(err, "cannot read the store")
+	case s == nil:
+		return h, &Refusal{Why: Absent, Message: "does not exist; create it or correct the reference"}, nil
+	}
+	if class := provider.SourceSpec(s).Controller; class != r.class {
+		return h, &Refusal{Why: OtherClass, Class: class, Message: fmt.Sprintf("is served by the operator of controller class %q", class)}, nil
+	}
+	h.Store, h.Beside = s, Beside(s, namespace)
+	return h, nil, nil
+}
+
+// Resolve returns the store that a reference names, and why an object in namespace may not use it now; nil if it may.
+// The error is NotFound where the namespace is too new for the cache.
+func (r *Resolver) Resolve(ctx context.Context, ref v1alpha1.StoreRef, namespace string, use Use) (Handle, *Refusal, error) {
+	h, refusal, err := r.Lookup(ctx, ref, namespace)
+	if err != nil || refusal != nil {
+		return h, refusal, err
+	}
+	if m := misuse(h.Generator, use); m != "" {
+		h.Store = nil
+		return h, &Refusal{Why: WrongKind, Message: m}, nil
+	}
+	if c, ok := h.Store.(provider.ClusterObject); ok {
+		grant, refused, err := r.Grant(ctx, r.namespaces, c, namespace)
+		switch {
+		case err != nil:
+			return h, nil, err
+		case refused != "":
+			return h, &Refusal{Why: NotAdmitted, Message: "does not serve this namespace: " + refused}, nil
+		}
+		h.Grant = &grant
+	}
+	if s, ok := h.Store.(provider.StoreObject); ok && use == Push && s.StoreSpec().Access == v1alpha1.AccessReadOnly {
+		return h, &Refusal{Why: ReadOnly, Message: "has access ReadOnly, so nothing is pushed to it; use another store, or have spec.access of the store changed"}, nil
+	}
+	if c := Held(h.Store); c != nil {
+		return h, &Refusal{Why: NotReady, Reason: c.Reason, Message: fmt.Sprintf("is not ready: %s: %s", c.Reason, c.Message)}, nil
+	}
+	return h, nil, nil
+}
+
+// misuse says that a reference names a Kind of the wrong sort; empty if it does not.
+func misuse(generator bool, use Use) string {
+	switch {
+	case generator && use == Read:
+		return "is a generator; name it in dataFrom[].sourceRef.generatorRef"
+	case generator && use == Push:
+		return "is a generator, so nothing can be pushed to it; name a store in spec.storeRefs"
+	case !generator && use == Generate:
+		return "is a store; name it in storeRef"
+	}
+	return ""
+}
