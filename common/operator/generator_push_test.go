@@ -137,7 +137,7 @@ func TestPushToGenerator(t *testing.T) {
 	g.create(g.generatedPush("db", func(ps *v1alpha1.PushSecret) {
 		ps.Spec.StoreRefs = []v1alpha1.PushStoreRef{{Kind: "FakeGenerator", Name: "gen"}}
 	}))
-	if m := g.wantPushed("db", v1alpha1.ReasonSecretSyncedError); !strings.HasPrefix(m, `Invalid: FakeGenerator "gen": it is a generator`) {
+	if m := g.wantPushed("db", v1alpha1.ReasonSecretSyncedError); !strings.HasPrefix(m, `Invalid: FakeGenerator "gen" is a generator`) {
 		t.Errorf("Ready says %q", m)
 	}
 }

@@ -283,12 +283,12 @@ func TestPushRefusals(t *testing.T) {
 		change  func(*v1alpha1.PushSecret)
 		message string
 	}{
-		"closed":      {"A ReadOnly store is refused by name.", "closed", nil, `Denied: FakeStore "closed": it has access ReadOnly`},
+		"closed":      {"A ReadOnly store is refused by name.", "closed", nil, `Denied: FakeStore "closed" has access ReadOnly`},
 		"unwritable":  {"A store without a Writer says so.", "unwritable", nil, `Invalid: FakeStore "unwritable": not implemented: `},
 		"property":    {"So does one that cannot write a property alone.", "weak", property, "not implemented: this store cannot write a property"},
 		"ifnotexists": {"So does one that cannot create only.", "weak", ifNotExists, "not implemented: this store cannot write only what does not exist"},
 		"refuse":      {"So does one that cannot tell whose a secret is.", "weak", refuse, "not implemented: this store cannot tell who created a secret"},
-		"nowhere":     {"A store that does not exist is named.", "nowhere", nil, `NotFound: FakeStore "nowhere": it does not exist`},
+		"nowhere":     {"A store that does not exist is named.", "nowhere", nil, `NotFound: FakeStore "nowhere" does not exist`},
 	}
 	for name, tc := range cases {
 		e.create(e.pushSecret(name, func(ps *v1alpha1.PushSecret) {

@@ -145,11 +145,11 @@ func (r *Resolver) Resolve(ctx context.Context, ref v1alpha1.StoreRef, namespace
 func misuse(generator bool, use Use) string {
 	switch {
 	case generator && use == Read:
-		return "is a generator; name it in dataFrom[].sourceRef.generatorRef"
+		return "is a generator, and storeRef names stores; name it in dataFrom[].sourceRef.generatorRef"
 	case generator && use == Push:
 		return "is a generator, so nothing can be pushed to it; name a store in spec.storeRefs"
 	case !generator && use == Generate:
-		return "is a store; name it in storeRef"
+		return "is a store, and generatorRef names generators; name it in storeRef"
 	}
 	return ""
 }

@@ -293,16 +293,18 @@ type census struct {
 }
 
 // Lives implements target.Census.
-func (c census) Lives(name string, uid types.UID) bool { return c.lives == nil || c.lives(name, uid) }
+func (c census) Lives(_ context.Context, name string, uid types.UID) bool {
+	return c.lives == nil || c.lives(name, uid)
+}
 
 // Writes implements target.Census.
-func (c census) Writes(name string, uid types.UID, secret string) bool {
+func (c census) Writes(_ context.Context, name string, uid types.UID, secret string) bool {
 	return c.writes == nil || c.writes(name, uid, secret)
 }
 
 // observe is what an ExternalSecret sees that shares with nobody, while all others live.
 func observe(s metav1.Object, name string) policy.Target {
-	return target.Observe(s, target.Identity{Name: name, Module: module, Exclusive: true}, census{})
+	return target.Observe(context.Background(), s, target.Identity{Name: name, Module: module, Exclusive: true}, census{})
 }
 
 // everybodyLives is the contest in which no ExternalSecret is dead and all others are older.

@@ -1,6 +1,7 @@
 package target
 
 import (
+	"context"
 	"maps"
 	"slices"
 	"strings"
@@ -28,14 +29,14 @@ type Identity struct {
 // nothing is taken from what may be alive.
 type Census interface {
 	// Lives reports whether an ExternalSecret of that name and uid exists.
-	Lives(name string, uid types.UID) bool
+	Lives(ctx context.Context, name string, uid types.UID) bool
 	// Writes reports whether an ExternalSecret of that name and uid exists and writes the Secret.
-	Writes(name string, uid types.UID, secret string) bool
+	Writes(ctx context.Context, name string, uid types.UID, secret string) bool
 }
 
 // Observe returns what the metadata of a Secret tells an ExternalSecret about it; nil means that
 // there is no Secret. Of a *corev1.Secret, read live, it also tells what the data says.
-func Observe(s metav1.Object, self Identity, census Census) policy.Target {
+func Observe(ctx context.Context, s metav1.Object, self Identity, census Census) policy.Target {
 	if s == nil {
 		return policy.Target{}
 	}
@@ -50,9 +51,9 @@ func Observe(s metav1.Object, self Identity, census Census) policy.Target {
 		Watched:     s.GetLabels()[ManagedLabel(self.Module)] == "true",
 	}
 	t.Intact = t.Mark.Fields == held.Hash() && t.Watched
-	t.Owned, t.Foreign = owners(s.GetOwnerReferences(), self, t.Mark, census)
+	t.Owned, t.Foreign = owners(ctx, s.GetOwnerReferences(), self, t.Mark, census)
 	for name, m := range marks {
-		if self.Exclusive && name != self.Name && (t.Rival == "" || name < t.Rival) && census.Writes(name, m.UID, s.GetName()) {
+		if self.Exclusive && name != self.Name && (t.Rival == "" || name < t.Rival) && census.Writes(ctx, name, m.UID, s.GetName()) {
 			t.Rival = name
 		}
 	}
@@ -76,14 +77,14 @@ func Observe(s metav1.Object, self Identity, census Census) policy.Target {
 // Secret somebody else's: any before it bears our mark, and later only one that controls it. An
 // ExternalSecret that is gone owns nothing. One of our name is gone, or is the present one while we
 // are behind, which the fence finds out.
-func owners(refs []metav1.OwnerReference, self Identity, mark policy.Mark, census Census) (owned bool, foreign *metav1.OwnerReference) {
+func owners(ctx context.Context, refs []metav1.OwnerReference, self Identity, mark policy.Mark, census Census) (owned bool, foreign *metav1.OwnerReference) {
 	for i, r := range refs {
 		controls := r.Controller != nil && *r.Controller
 		switch {
 		case r.UID == self.UID:
 			owned = owned || controls
 		case mark.UID != "" && !controls:
-		case ofExternalSecret(r) && (r.Name == self.Name || !census.Lives(r.Name, r.UID)):
+		case ofExternalSecret(r) && (r.Name == self.Name || !census.Lives(ctx, r.Name, r.UID)):
 		case foreign == nil || controls:
 			foreign = &refs[i]
 		}

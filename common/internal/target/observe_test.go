@@ -154,7 +154,7 @@ func TestObserveOwners(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			see := func(annotations map[string]string) seen {
 				m := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "db", OwnerReferences: tc.refs, Annotations: annotations}}
-				got := target.Observe(m, target.Identity{Name: "db", UID: "uid-db", Module: module, Exclusive: true}, c)
+				got := target.Observe(t.Context(), m, target.Identity{Name: "db", UID: "uid-db", Module: module, Exclusive: true}, c)
 				if marked := got.Mark.UID != ""; marked != (annotations != nil) {
 					t.Fatalf("marked: %v", marked)
 				}
@@ -207,7 +207,7 @@ func TestObserveRival(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			self := target.Identity{Name: "db", UID: "uid-db", Module: module, Exclusive: tc.exclusive}
-			if got := target.Observe(s, self, tc.census).Rival; got != tc.want {
+			if got := target.Observe(t.Context(), s, self, tc.census).Rival; got != tc.want {
 				t.Errorf("\n%s\nRival: got %q, want %q", tc.reason, got, tc.want)
 			}
 		})

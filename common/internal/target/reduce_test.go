@@ -205,12 +205,12 @@ func TestReduce(t *testing.T) {
 			self := target.Identity{Name: "db", UID: o.uid, Module: module, Exclusive: true}
 			want := tc.want(o)
 			for what, object := range map[string]metav1.Object{"whole metadata": whole, "reduced": m} {
-				if diff := cmp.Diff(want, target.Observe(object, self, tc.census)); diff != "" {
+				if diff := cmp.Diff(want, target.Observe(t.Context(), object, self, tc.census)); diff != "" {
 					t.Errorf("\n%s\nObserve(%s): -want, +got:\n%s", tc.reason, what, diff)
 				}
 			}
 			want.Others, want.Fixed = !tc.alone, s.Immutable != nil // The data is known, too.
-			if diff := cmp.Diff(want, target.Observe(s, self, tc.census)); diff != "" {
+			if diff := cmp.Diff(want, target.Observe(t.Context(), s, self, tc.census)); diff != "" {
 				t.Errorf("\n%s\nObserve(whole): -want, +got:\n%s", tc.reason, diff)
 			}
 			for k := range m.Annotations {

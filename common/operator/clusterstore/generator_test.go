@@ -88,11 +88,11 @@ func TestGeneratorAsStore(t *testing.T) {
 	e.namespace("store", nil)
 	e.namespace("generator", nil)
 	e.externalSecret("store", "k", func(es *v1alpha1.ExternalSecret) { es.Spec.StoreRef.Kind = "ClusterFakeGenerator" })
-	if m := e.wantReady("store", v1alpha1.ReasonInvalidSpec); !strings.Contains(m, "is a generator; name it in dataFrom[].sourceRef.generatorRef") {
+	if m := e.wantReady("store", v1alpha1.ReasonInvalidSpec); !strings.Contains(m, "is a generator, and storeRef names stores; name it in dataFrom[].sourceRef.generatorRef") {
 		t.Errorf("Ready says %q", m)
 	}
 	e.externalSecret("generator", "k", e.generated("ClusterFakeStore"))
-	if m := e.wantReady("generator", v1alpha1.ReasonInvalidSpec); !strings.Contains(m, "is a store; name it in storeRef") {
+	if m := e.wantReady("generator", v1alpha1.ReasonInvalidSpec); !strings.Contains(m, "is a store, and generatorRef names generators; name it in storeRef") {
 		t.Errorf("Ready says %q", m)
 	}
 }

@@ -1,6 +1,7 @@
 package externalsecret
 
 import (
+	"context"
 	"strings"
 
 	kerrors "k8s.io/apimachinery/pkg/api/errors"
@@ -12,16 +13,24 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/target"
 )
 
-var _ target.Census = (*pass)(nil)
+var _ target.Census = &census{}
+
+// A census knows the ExternalSecrets of the namespace of one of them.
+type census struct {
+	cache client.Reader
+	// live does not read from a cache.
+	live client.Reader
+	es   *v1alpha1.ExternalSecret
+}
 
 // Lives implements target.Census.
-func (p *pass) Lives(name string, uid types.UID) bool {
-	return p.find(name, func(es *v1alpha1.ExternalSecret) bool { return es.UID == uid })
+func (c *census) Lives(ctx context.Context, name string, uid types.UID) bool {
+	return c.find(ctx, name, func(es *v1alpha1.ExternalSecret) bool { return es.UID == uid })
 }
 
 // Writes implements target.Census.
-func (p *pass) Writes(name string, uid types.UID, secret string) bool {
-	return p.find(name, func(es *v1alpha1.ExternalSecret) bool { return es.UID == uid && writes(es, secret) })
+func (c *census) Writes(ctx context.Context, name string, uid types.UID, secret string) bool {
+	return c.find(ctx, name, func(es *v1alpha1.ExternalSecret) bool { return es.UID == uid && writes(es, secret) })
 }
 
 // writes reports whether an ExternalSecret writes a Secret.
@@ -31,33 +40,33 @@ func writes(es *v1alpha1.ExternalSecret, secret string) bool {
 
 // find reports whether the ExternalSecret of a name is as asked. The cache may be behind, so only a
 // live read says no; an error says yes.
-func (p *pass) find(name string, is func(*v1alpha1.ExternalSecret) bool) bool {
-	key := types.NamespacedName{Namespace: p.es.Namespace, Name: name}
+func (c *census) find(ctx context.Context, name string, is func(*v1alpha1.ExternalSecret) bool) bool {
+	key := types.NamespacedName{Namespace: c.es.Namespace, Name: name}
 	cached := &v1alpha1.ExternalSecret{}
-	if err := p.cache.Get(p.ctx, key, cached); err == nil && is(cached) {
+	if err := c.cache.Get(ctx, key, cached); err == nil && is(cached) {
 		return true
 	}
 	live := &v1alpha1.ExternalSecret{}
-	err := p.client.Get(p.ctx, key, live)
+	err := c.live.Get(ctx, key, live)
 	return (err == nil && is(live)) || (err != nil && !kerrors.IsNotFound(err))
 }
 
 // contest judges the other field managers of a Secret.
-func (p *pass) contest(secret metav1.Object) target.Contest {
+func (c *census) contest(ctx context.Context, secret metav1.Object) target.Contest {
 	names := map[string]string{}
 	for name := range target.Marks(secret.GetAnnotations()) {
 		names[target.Manager(name)] = name
 	}
 	return target.Contest{
 		Dead: once(func(manager string) bool {
-			name, ok := p.nameOf(manager, names)
-			return ok && !p.find(name, func(es *v1alpha1.ExternalSecret) bool { return writes(es, secret.GetName()) })
+			name, ok := c.nameOf(ctx, manager, names)
+			return ok && !c.find(ctx, name, func(es *v1alpha1.ExternalSecret) bool { return writes(es, secret.GetName()) })
 		}),
 		Older: once(func(manager string) bool {
-			name, ok := p.nameOf(manager, names)
-			return ok && p.find(name, func(es *v1alpha1.ExternalSecret) bool { return olderThan(es, p.es) })
+			name, ok := c.nameOf(ctx, manager, names)
+			return ok && c.find(ctx, name, func(es *v1alpha1.ExternalSecret) bool { return olderThan(es, c.es) })
 		}),
-		Gone: func(owner metav1.OwnerReference) bool { return !p.Lives(owner.Name, owner.UID) },
+		Gone: func(owner metav1.OwnerReference) bool { return !c.Lives(ctx, owner.Name, owner.UID) },
 	}
 }
 
@@ -75,16 +84,16 @@ func once(f func(string) bool) func(string) bool {
 // nameOf returns the name of the ExternalSecret that a field manager belongs to. A manager whose name
 // is hashed tells none: it is found by its mark, or, where that was removed, among all ExternalSecrets
 // of the namespace. It is false if that is not possible; the manager then counts as living and younger.
-func (p *pass) nameOf(manager string, byMark map[string]string) (string, bool) {
+func (c *census) nameOf(ctx context.Context, manager string, byMark map[string]string) (string, bool) {
 	if name, ok := byMark[manager]; ok {
 		return name, true
 	}
 	name := strings.TrimPrefix(manager, v1alpha1.FieldManagerPrefix)
-	if p.find(name, func(*v1alpha1.ExternalSecret) bool { return true }) {
+	if c.find(ctx, name, func(*v1alpha1.ExternalSecret) bool { return true }) {
 		return name, true
 	}
 	var list v1alpha1.ExternalSecretList
-	if err := p.cache.List(p.ctx, &list, client.InNamespace(p.es.Namespace)); err != nil {
+	if err := c.cache.List(ctx, &list, client.InNamespace(c.es.Namespace)); err != nil {
 		return "", false
 	}
 	for i := range list.Items {

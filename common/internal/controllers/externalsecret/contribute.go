@@ -82,7 +82,7 @@ func (p *pass) contribute(ctx context.Context) (reconcile.Result, error) {
 		return reconcile.Result{}, nil
 	}
 	p.obj.shared.Store(true)
-	m, rec, err := p.cachedPart()
+	m, rec, err := p.cachedPart(ctx)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
@@ -154,10 +154,10 @@ func (p *pass) partKey() types.NamespacedName {
 }
 
 // cachedPart returns the metadata of the part, from the cache or as it was just written; nil if there is none.
-func (p *pass) cachedPart() (*metav1.PartialObjectMetadata, handoff.Record, error) {
+func (p *pass) cachedPart(ctx context.Context) (*metav1.PartialObjectMetadata, handoff.Record, error) {
 	m := resolve.SecretMetadata()
 	err := p.obj.whileLocked(func() error {
-		err := p.cache.Get(p.ctx, p.partKey(), m)
+		err := p.cache.Get(ctx, p.partKey(), m)
 		if kerrors.IsNotFound(err) {
 			m, err = nil, nil
 		}
@@ -279,7 +279,7 @@ func (p *pass) handedOver(ctx context.Context, m *metav1.PartialObjectMetadata, 
 	if rec.Reads != nil && p.lacks(*rec.Reads) {
 		// It may come any time, so it is looked for more often than what is there.
 		wait = p.backoff.When(p.request())
-		p.obj.hold(time.Now().Add(wait))
+		p.obj.hold(p.opts.Now().Add(wait))
 	} else {
 		p.backoff.Forget(p.request())
 	}
@@ -296,7 +296,7 @@ func (p *pass) handedOver(ctx context.Context, m *metav1.PartialObjectMetadata, 
 
 // say tells the operator that claims the object why the part is not what it shall be, and comes back after wait.
 func (p *pass) say(ctx context.Context, v verdict, wait time.Duration) (reconcile.Result, error) {
-	m, _, err := p.cachedPart()
+	m, _, err := p.cachedPart(ctx)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
@@ -335,7 +335,7 @@ func (p *pass) keep(ctx context.Context, kept []handoff.Read, at time.Time) (*me
 		p.obj.next = at.Add(policy.Jitter(p.plan.Interval, p.opts.Random()))
 		reads.Next = p.obj.next
 	}
-	m, rec, err := p.cachedPart()
+	m, rec, err := p.cachedPart(ctx)
 	if err != nil {
 		return nil, false, err
 	}

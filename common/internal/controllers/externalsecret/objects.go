@@ -230,13 +230,13 @@ func (o *object) hold(until time.Time) {
 
 // begin returns how long an attempt is still held back, and whether it is the same as the last;
 // another one is not held back.
-func (o *object) begin(a attempt) (wait time.Duration, again bool) {
+func (o *object) begin(a attempt, now time.Time) (wait time.Duration, again bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if again = o.attempt == a; !again {
 		o.attempt, o.notBefore = a, time.Time{}
 	}
-	return time.Until(o.notBefore), again
+	return o.notBefore.Sub(now), again
 }
 
 // version returns the resourceVersion that a patch of the status must find.

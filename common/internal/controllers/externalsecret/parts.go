@@ -1,6 +1,7 @@
 package externalsecret
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"time"
@@ -52,7 +53,7 @@ func (p *pass) handedIn(s render.Source) bool { return s.Generator || p.foreign[
 
 // regard looks at the parts that the status records, as the cache shows them. A Secret that the status does
 // not record is no part of the object.
-func (p *pass) regard() error {
+func (p *pass) regard(ctx context.Context) error {
 	p.handed = handed{ready: true, used: map[string]bool{}}
 	shared := slices.ContainsFunc(p.plan.Sources, p.handedIn)
 	p.obj.shared.Store(shared || len(p.es.Status.Parts) > 0)
@@ -60,7 +61,7 @@ func (p *pass) regard() error {
 		p.obj.since = time.Time{}
 		return nil
 	}
-	parts, err := p.recorded()
+	parts, err := p.recorded(ctx)
 	if err != nil {
 		return err
 	}
@@ -87,25 +88,25 @@ func (p *pass) regard() error {
 	if p.handed.ready {
 		p.obj.since = time.Time{}
 	} else if p.obj.since.IsZero() {
-		p.obj.since = time.Now()
+		p.obj.since = p.opts.Now()
 	}
 	p.handed.problem = p.wrong(parts, missing)
 	return nil
 }
 
 // recorded returns the parts that the status records.
-func (p *pass) recorded() ([]recorded, error) {
+func (p *pass) recorded(ctx context.Context) ([]recorded, error) {
 	var parts []recorded
 	for _, s := range p.es.Status.Parts {
 		if s.Name == "" {
 			continue
 		}
 		key, m := types.NamespacedName{Namespace: p.es.Namespace, Name: s.Name}, resolve.SecretMetadata()
-		err := p.cache.Get(p.ctx, key, m)
+		err := p.cache.Get(ctx, key, m)
 		if kerrors.IsNotFound(err) {
 			// It may lack the label by which the cache knows it.
 			m = resolve.SecretMetadata()
-			err = p.client.Get(p.ctx, key, m)
+			err = p.client.Get(ctx, key, m)
 		}
 		switch rec, ok := handoff.Of(m.Annotations); {
 		case kerrors.IsNotFound(err):
@@ -179,7 +180,7 @@ func (p *pass) wrong(parts []recorded, missing []render.Source) *verdict {
 		if v := p.absent(s, p.obj.since); v != nil {
 			return v
 		}
-		if waited := time.Since(p.obj.since); waited < newborn {
+		if waited := p.opts.Now().Sub(p.obj.since); waited < newborn {
 			p.handed.again(newborn - waited)
 			continue
 		}

@@ -24,6 +24,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/metrics"
 	"github.com/direct-secrets/direct-secrets/common/internal/policy"
 	"github.com/direct-secrets/direct-secrets/common/internal/queue"
+	"github.com/direct-secrets/direct-secrets/common/internal/recovery"
 	"github.com/direct-secrets/direct-secrets/common/internal/render"
 	"github.com/direct-secrets/direct-secrets/common/internal/resolve"
 	"github.com/direct-secrets/direct-secrets/common/internal/target"
@@ -77,10 +78,10 @@ func (r *Reconciler) enqueue(key types.NamespacedName, priority int) {
 // pass is one reconcile of one object.
 type pass struct {
 	*Reconciler
-	ctx  context.Context //nolint:containedctx // A pass lives as long as the call that made it.
-	es   *v1alpha1.ExternalSecret
-	obj  *object
-	plan render.Plan
+	es     *v1alpha1.ExternalSecret
+	obj    *object
+	plan   render.Plan
+	census *census
 	// seen is the status to go by, next the one to be written.
 	seen *v1alpha1.ExternalSecretStatus
 	next *v1alpha1.ExternalSecretStatus
@@ -98,17 +99,21 @@ type pass struct {
 	written bool
 }
 
-// Reconcile brings one ExternalSecret a step on. A panic becomes an error that does not show its
-// value, since that may hold a secret.
+func (r *Reconciler) pass(es *v1alpha1.ExternalSecret, obj *object, seen *v1alpha1.ExternalSecretStatus) *pass {
+	return &pass{
+		Reconciler: r, es: es, obj: obj, seen: seen, next: seen.DeepCopy(),
+		census: &census{cache: r.cache, live: r.client, es: es},
+	}
+}
+
+// Reconcile brings one ExternalSecret a step on.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (res reconcile.Result, err error) {
 	defer func() {
-		if p := recover(); p != nil {
-			err = errors.Errorf("panic of type %T", p)
-		}
 		if ctx.Err() != nil {
 			res, err = reconcile.Result{}, nil // The operator ends; what failed for that is no error.
 		}
 	}()
+	defer recovery.ToError(ctx, &err)
 	if ctx.Err() != nil {
 		return reconcile.Result{}, nil // The answer to a write may be missing, so the state is not known.
 	}
@@ -147,7 +152,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (res 
 	}); err != nil || es.UID != obj.uid {
 		return soon(), client.IgnoreNotFound(err)
 	}
-	p := &pass{Reconciler: r, ctx: ctx, es: es, obj: obj, seen: seen, next: seen.DeepCopy()}
+	p := r.pass(es, obj, seen)
 	res, err = p.run(ctx)
 	p.account()
 	return res, err
@@ -191,16 +196,16 @@ func (p *pass) run(ctx context.Context) (reconcile.Result, error) {
 	case end != nil:
 		return *end, nil
 	}
-	decision, secret, err := p.look()
+	decision, secret, err := p.look(ctx)
 	if err == nil && decision.Action == policy.Own {
 		// If this generation has had it as it shall be, somebody else has changed it.
-		p.lost = p.observe(secret).Mark.Generation == p.es.Generation
+		p.lost = p.observe(ctx, secret).Mark.Generation == p.es.Generation
 		if wait := p.obj.fight.Wait(p.opts.Now()); p.lost && wait > 0 {
 			return p.fighting(ctx, wait)
 		}
 		if err = p.own(ctx); err == nil {
 			p.lost = false
-			decision, secret, err = p.look()
+			decision, secret, err = p.look(ctx)
 		}
 		if err != nil {
 			return p.failure(ctx, err)
@@ -267,11 +272,11 @@ func (p *pass) outset(ctx context.Context) (*reconcile.Result, error) {
 		end, err := p.done(ctx, *refused, policy.Jitter(holdInterval, p.opts.Random()))
 		return &end, err
 	}
-	if unread := p.follow(); unread != nil {
+	if unread := p.follow(ctx); unread != nil {
 		end, err := p.unread(ctx, unread)
 		return &end, err
 	}
-	return nil, p.regard()
+	return nil, p.regard(ctx)
 }
 
 // consult reads the provider; if that is only since somebody changed the target, then not again and
@@ -292,22 +297,22 @@ func (p *pass) consult(ctx context.Context) (reconcile.Result, error) {
 // look decides by what the caches show, and notes why the provider is due. The API server is asked
 // where the Secret may be somebody else's, so that a watch by name may have shown more than the cache
 // has, and where the cache lacks a Secret that there was: it may have lost its label only.
-func (p *pass) look() (policy.Decision, metav1.Object, error) {
-	secret, err := p.cached()
+func (p *pass) look(ctx context.Context) (policy.Decision, metav1.Object, error) {
+	secret, err := p.cached(ctx)
 	if err != nil {
 		return policy.Decision{}, nil, err
 	}
 	decide := func() policy.Decision {
-		p.yields = secret != nil && p.stillYields(secret)
+		p.yields = secret != nil && p.stillYields(ctx, secret)
 		p.why = p.due()
-		return policy.Decide(p.self(p.why), p.observe(secret), nil)
+		return policy.Decide(p.self(p.why), p.observe(ctx, secret), nil)
 	}
 	decision := decide()
 	others := p.reason() == v1alpha1.ReasonConflict || decision.Action == policy.Missing ||
 		decision.Action == policy.Yield || decision.Action == policy.Refuse || decision.Action == policy.Wait
 	lost := secret == nil && p.seen.Binding != nil && p.seen.Binding.Name == p.plan.Target
 	if others || lost {
-		if secret, err = p.peek(); err != nil {
+		if secret, err = p.peek(ctx); err != nil {
 			return policy.Decision{}, nil, err
 		}
 		decision = decide()
@@ -316,12 +321,12 @@ func (p *pass) look() (policy.Decision, metav1.Object, error) {
 }
 
 // stillYields reports whether the keys that others held are held by them still.
-func (p *pass) stillYields(secret metav1.Object) bool {
+func (p *pass) stillYields(ctx context.Context, secret metav1.Object) bool {
 	if len(p.obj.yielded) == 0 || p.reason() != v1alpha1.ReasonConflict {
 		return false
 	}
 	d := target.Named(policy.Mark{Name: p.es.Name, UID: p.es.UID}, p.obj.yielded)
-	_, still := d.Yield(secret.GetManagedFields(), p.contest(secret))
+	_, still := d.Yield(secret.GetManagedFields(), p.census.contest(ctx, secret))
 	return len(still) == len(p.obj.yielded)
 }
 
@@ -412,7 +417,7 @@ func (p *pass) refresh(ctx context.Context) (reconcile.Result, error) {
 		request: p.es.Annotations[v1alpha1.RefreshRequestAnnotation],
 	}
 	known := p.obj.attempt != (attempt{})
-	wait, again := p.obj.begin(a)
+	wait, again := p.obj.begin(a, p.opts.Now())
 	if !again {
 		p.backoff.Forget(p.request())
 		if known && p.why == policy.Retry {
@@ -497,7 +502,7 @@ func (p *pass) unread(ctx context.Context, err error) (reconcile.Result, error) 
 
 // answered goes on with the values that were read.
 func (p *pass) answered(ctx context.Context, values render.Values, at time.Time) (reconcile.Result, error) {
-	texts, err := p.texts()
+	texts, err := p.texts(ctx)
 	if err != nil {
 		return p.unread(ctx, err)
 	}
@@ -661,7 +666,7 @@ func (p *pass) fighting(ctx context.Context, wait time.Duration) (reconcile.Resu
 // retry writes a verdict, and tries again with back-off.
 func (p *pass) retry(ctx context.Context, v verdict, atLeast time.Duration) (reconcile.Result, error) {
 	wait := max(p.backoff.When(p.request()), atLeast)
-	p.obj.hold(time.Now().Add(wait))
+	p.obj.hold(p.opts.Now().Add(wait))
 	return p.done(ctx, v, wait)
 }
 

@@ -263,7 +263,8 @@ func TestWriteRefused(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			p := &pass{Reconciler: r, ctx: t.Context(), es: w.es, obj: &object{uid: "uid"}, plan: plan, seen: &w.es.Status, next: w.es.Status.DeepCopy()}
+			p := r.pass(w.es, &object{uid: "uid"}, &w.es.Status)
+			p.plan = plan
 			out := render.Output{Data: map[string][]byte{"k": []byte("v")}, Values: 1}
 			res, err := p.write(t.Context(), &answer{read: out, shape: func() (render.Output, error) { return out, nil }})
 			got := want{Ready: w.ready(t), Again: res.RequeueAfter > 0, Err: err != nil}

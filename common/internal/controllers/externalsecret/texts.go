@@ -1,6 +1,7 @@
 package externalsecret
 
 import (
+	"context"
 	"maps"
 	"slices"
 
@@ -30,7 +31,7 @@ func (s textState) stale() bool { return s.told != s.seen }
 // follow brings the versions of the sources of templates up to date, and watches them from then on. They
 // count like labels: the status remembers what they were at the last refresh, so that a change while the
 // operator did not run is seen, too.
-func (p *pass) follow() error {
+func (p *pass) follow(ctx context.Context) error {
 	owner := textOwner(client.ObjectKeyFromObject(p.es))
 	states := p.obj.textStates()
 	for ref := range states {
@@ -47,7 +48,7 @@ func (p *pass) follow() error {
 			next[ref] = s
 			continue
 		}
-		version, err := templatesource.Version(p.ctx, p.client, p.es.Namespace, ref)
+		version, err := templatesource.Version(ctx, p.client, p.es.Namespace, ref)
 		if err != nil {
 			return err
 		}
@@ -71,11 +72,11 @@ func (p *pass) watchText(owner textOwner, ref render.TextRef, version string) {
 }
 
 // texts reads the templates that are kept elsewhere; one that does not exist is left out.
-func (p *pass) texts() (render.Texts, error) {
+func (p *pass) texts(ctx context.Context) (render.Texts, error) {
 	read := render.Texts{}
 	versions := map[render.TextRef]string{}
 	for _, ref := range p.plan.Texts {
-		all, version, err := templatesource.Read(p.ctx, p.client, p.es.Namespace, ref)
+		all, version, err := templatesource.Read(ctx, p.client, p.es.Namespace, ref)
 		if err != nil {
 			return nil, err
 		}

@@ -79,10 +79,10 @@ type effect struct {
 
 // cached returns the metadata of the target, from the cache or as it was just written; nil if there
 // is none.
-func (p *pass) cached() (metav1.Object, error) {
+func (p *pass) cached(ctx context.Context) (metav1.Object, error) {
 	m := resolve.SecretMetadata()
 	err := p.obj.whileLocked(func() error {
-		err := p.cache.Get(p.ctx, p.targetKey(), m)
+		err := p.cache.Get(ctx, p.targetKey(), m)
 		if kerrors.IsNotFound(err) {
 			m, err = nil, nil
 		}
@@ -99,9 +99,9 @@ func (p *pass) cached() (metav1.Object, error) {
 }
 
 // peek reads the metadata of the target live; nil if there is none.
-func (p *pass) peek() (metav1.Object, error) {
+func (p *pass) peek(ctx context.Context) (metav1.Object, error) {
 	m := resolve.SecretMetadata()
-	err := p.client.Get(p.ctx, p.targetKey(), m)
+	err := p.client.Get(ctx, p.targetKey(), m)
 	if kerrors.IsNotFound(err) {
 		return nil, nil
 	}
@@ -120,11 +120,11 @@ func (p *pass) self(due policy.Why) policy.Self {
 	}
 }
 
-func (p *pass) observe(secret metav1.Object) policy.Target {
+func (p *pass) observe(ctx context.Context, secret metav1.Object) policy.Target {
 	c := p.es.Spec.Target.CreationPolicy
-	t := target.Observe(secret, target.Identity{
+	t := target.Observe(ctx, secret, target.Identity{
 		Name: p.es.Name, UID: p.es.UID, Module: p.opts.Module, Exclusive: c == "" || c == v1alpha1.CreateOwner,
-	}, p)
+	}, p.census)
 	if t.Mark.Created {
 		p.obj.created = secret.GetUID()
 	}
@@ -133,9 +133,9 @@ func (p *pass) observe(secret metav1.Object) policy.Target {
 
 // judge decides what an answer means for a Secret, and returns what is to be written to it, and the
 // keys left out because other ExternalSecrets hold them.
-func (p *pass) judge(secret metav1.Object, a *answer) (policy.Decision, target.Desired, []string) {
-	t := p.observe(secret)
-	if held, ok := p.made(secret, t, a); ok {
+func (p *pass) judge(ctx context.Context, secret metav1.Object, a *answer) (policy.Decision, target.Desired, []string) {
+	t := p.observe(ctx, secret)
+	if held, ok := p.made(ctx, secret, t, a); ok {
 		d := p.desired(render.Output{})
 		d.Data = held.Data
 		return policy.Decide(p.self(policy.NotDue), t, &policy.Reading{
@@ -149,7 +149,7 @@ func (p *pass) judge(secret metav1.Object, a *answer) (policy.Decision, target.D
 	d.Seal()
 	var yielded []string
 	if secret != nil && p.es.Spec.Target.CreationPolicy != v1alpha1.CreateNone {
-		d, yielded = d.Yield(secret.GetManagedFields(), p.contest(secret))
+		d, yielded = d.Yield(secret.GetManagedFields(), p.census.contest(ctx, secret))
 	}
 	return policy.Decide(p.self(policy.NotDue), t, &policy.Reading{
 		Failed: err != nil, Gone: a.read.Gone != nil,
@@ -161,22 +161,22 @@ func (p *pass) judge(secret metav1.Object, a *answer) (policy.Decision, target.D
 // made reports whether what a Secret holds was made from the same inputs, and returns what of it is ours.
 // Then nothing is made again: what has a salt or is random would differ each time. What other
 // ExternalSecrets hold must be the same, too.
-func (p *pass) made(secret metav1.Object, t policy.Target, a *answer) (target.Desired, bool) {
+func (p *pass) made(ctx context.Context, secret metav1.Object, t policy.Target, a *answer) (target.Desired, bool) {
 	if a.err != nil || a.inputs == "" || t.Mark.UID != p.es.UID || t.Mark.Inputs != a.inputs || !t.Intact {
 		return target.Desired{}, false
 	}
-	held, yielded := target.Held(secret.GetManagedFields(), t.Mark).Yield(secret.GetManagedFields(), p.contest(secret))
+	held, yielded := target.Held(secret.GetManagedFields(), t.Mark).Yield(secret.GetManagedFields(), p.census.contest(ctx, secret))
 	return held, slices.Equal(yielded, t.Mark.Yields)
 }
 
 // act carries out what an answer means for the target. What the cache says decides whether anything
 // is to be done; what is done rests on a live read, but for a create, which cannot overwrite.
 func (p *pass) act(ctx context.Context, a *answer) (effect, error) {
-	secret, err := p.cached()
+	secret, err := p.cached(ctx)
 	if err != nil {
 		return effect{}, err
 	}
-	decision, d, yielded := p.judge(secret, a)
+	decision, d, yielded := p.judge(ctx, secret, a)
 	// That the cache has none is no proof that there is none.
 	proven := secret != nil || !decision.Absent
 	switch {
@@ -205,7 +205,7 @@ func (p *pass) actLive(ctx context.Context, a *answer) (effect, error) {
 	if live != nil {
 		secret = live
 	}
-	decision, d, yielded := p.judge(secret, a)
+	decision, d, yielded := p.judge(ctx, secret, a)
 	switch decision.Action {
 	case policy.Nothing, policy.Keep:
 		if live != nil && decision.Action == policy.Nothing {
@@ -311,7 +311,7 @@ func (p *pass) own(ctx context.Context) error {
 	if live == nil {
 		return errMoved
 	}
-	decision := policy.Decide(p.self(policy.NotDue), p.observe(live), nil)
+	decision := policy.Decide(p.self(policy.NotDue), p.observe(ctx, live), nil)
 	if decision.Action != policy.Own {
 		p.remember(live) // The cache is behind.
 		return nil
@@ -342,9 +342,9 @@ func (p *pass) change(ctx context.Context, decision policy.Decision, live *corev
 	d.Mark.Created = p.obj.created == live.UID // Also where somebody has removed the mark.
 	switch decision.Action {                   //nolint:exhaustive // The others do not change a Secret.
 	case policy.Apply:
-		s, _, err = p.writer.Apply(ctx, live, d, p.contest(live))
+		s, _, err = p.writer.Apply(ctx, live, d, p.census.contest(ctx, live))
 	case policy.Own:
-		s, err = p.writer.Own(ctx, live, d, p.contest(live))
+		s, err = p.writer.Own(ctx, live, d, p.census.contest(ctx, live))
 	case policy.Release:
 		return p.writer.Release(ctx, live, d)
 	case policy.Delete:
@@ -382,7 +382,7 @@ func (p *pass) tell(what, secret string) {
 // leave lets go of the Secrets that the object wrote before its spec named the present one. Those
 // that it owns would go with it, and so they go now that the new one is in step; the others stay.
 func (p *pass) leave(ctx context.Context) error {
-	names, err := p.former()
+	names, err := p.former(ctx)
 	if err != nil {
 		return err
 	}
@@ -394,7 +394,7 @@ func (p *pass) leave(ctx context.Context) error {
 		if live == nil {
 			continue
 		}
-		decision := policy.Leave(p.self(policy.NotDue), p.observe(live))
+		decision := policy.Leave(p.self(policy.NotDue), p.observe(ctx, live))
 		if decision.Action == policy.Nothing {
 			continue
 		}
@@ -409,10 +409,10 @@ func (p *pass) leave(ctx context.Context) error {
 }
 
 // former returns the names of the Secrets, other than the target, that the object may still own.
-func (p *pass) former() ([]string, error) {
+func (p *pass) former(ctx context.Context) ([]string, error) {
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("SecretList"))
-	if err := p.cache.List(p.ctx, list, client.InNamespace(p.es.Namespace), client.MatchingFields{markIndex: p.es.Name}); err != nil {
+	if err := p.cache.List(ctx, list, client.InNamespace(p.es.Namespace), client.MatchingFields{markIndex: p.es.Name}); err != nil {
 		return nil, errors.Wrap(err, "cannot list the Secrets of the object")
 	}
 	var names []string

@@ -25,6 +25,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/policy"
 	"github.com/direct-secrets/direct-secrets/common/internal/push"
 	"github.com/direct-secrets/direct-secrets/common/internal/queue"
+	"github.com/direct-secrets/direct-secrets/common/internal/recovery"
 	"github.com/direct-secrets/direct-secrets/common/internal/resolve"
 	"github.com/direct-secrets/direct-secrets/common/internal/watch"
 	"github.com/direct-secrets/direct-secrets/common/provider"
@@ -72,12 +73,7 @@ type pass struct {
 
 // Reconcile looks at one object.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (res reconcile.Result, err error) {
-	defer func() {
-		// What panicked may hold a secret, so it is not shown.
-		if v := recover(); v != nil {
-			err = errors.Errorf("panic of type %T", v)
-		}
-	}()
+	defer recovery.ToError(ctx, &err)
 	ps := &v1alpha1.PushSecret{}
 	if err := r.cache.Get(ctx, req.NamespacedName, ps); err != nil {
 		r.forget(req.NamespacedName)
