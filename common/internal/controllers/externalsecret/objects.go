@@ -12,7 +12,6 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/internal/handoff"
 	"github.com/direct-secrets/direct-secrets/common/internal/policy"
-	"github.com/direct-secrets/direct-secrets/common/internal/render"
 )
 
 // object is what the loop remembers of one ExternalSecret between two reconciles. All of it can be
@@ -35,8 +34,7 @@ type object struct {
 	// yielded are the keys that other ExternalSecrets hold; yieldsAll is true if it wants no others.
 	yielded   []string
 	yieldsAll bool
-	// texts are the sources of templates, as they were seen last.
-	texts map[render.TextRef]textState
+	templates templateStates
 	// misses counts the passes in a row under which the world has moved on.
 	misses int
 	fight  policy.Fight

@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
-	"github.com/direct-secrets/direct-secrets/common/internal/render"
 )
 
 func TestObjects(t *testing.T) {
@@ -191,44 +190,6 @@ func TestBegin(t *testing.T) {
 					t.Errorf("\n%s\nbegin(): %s, again %t, want %s", tc.reason, got, again, tc.want)
 				}
 			})
-		})
-	}
-}
-
-// TestTextTold has a watch tell of a later version of a template's source while the sources are read.
-func TestTextTold(t *testing.T) {
-	ref := render.TextRef{Name: "templates"}
-	read := func(version string, s textState) textState {
-		return textState{version: version, told: s.told, seen: s.told}
-	}
-	cases := map[string]struct {
-		reason string
-		// before and during say how often the watch tells, before the read begins and until it ends.
-		before, during int
-		want           bool
-	}{
-		"Quiet":  {"What was read is the latest.", 0, 0, false},
-		"Before": {"So it is if the read was asked for afterwards.", 2, 0, false},
-		"During": {"What came meanwhile is to be read yet.", 0, 1, true},
-		"Both":   {"Also if that is why it was read.", 1, 1, true},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			o := &object{}
-			o.setTexts(map[render.TextRef]textState{ref: {version: "1"}})
-			tell := func(times int) {
-				for range times {
-					o.staleText(ref)
-				}
-			}
-			tell(tc.before)
-			states := o.textStates()
-			tell(tc.during)
-			o.setTexts(map[render.TextRef]textState{ref: read("2", states[ref])})
-			got := o.textStates()[ref]
-			if got.version != "2" || got.stale() != tc.want {
-				t.Errorf("\n%s\nversion %s, stale %t, want 2 and %t", tc.reason, got.version, got.stale(), tc.want)
-			}
 		})
 	}
 }

@@ -61,6 +61,10 @@ type Reconciler struct {
 	started      time.Time
 }
 
+func (r *Reconciler) templates() templateReader {
+	return templateReader{r.client, r.watches, r.enqueue}
+}
+
 // leads reports whether this replica is the one that works.
 func (r *Reconciler) leads() bool {
 	select {
@@ -139,7 +143,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (res 
 	if old := r.objects.peek(req.NamespacedName); old != nil && old.contributes.Load() != contributes {
 		r.forget(req.NamespacedName) // It was claimed by another operator, or is so now.
 	} else if old != nil && old.uid != es.UID {
-		r.watches.Remove(textOwner(req.NamespacedName)) // They are those of the object before it.
+		r.watches.Remove(templateOwner(req.NamespacedName)) // They are those of the object before it.
 	}
 	obj := r.objects.get(req.NamespacedName, es.UID)
 	obj.contributes.Store(contributes)
@@ -272,7 +276,7 @@ func (p *pass) outset(ctx context.Context) (*reconcile.Result, error) {
 		end, err := p.done(ctx, *refused, policy.Jitter(holdInterval, p.opts.Random()))
 		return &end, err
 	}
-	if unread := p.follow(ctx); unread != nil {
+	if unread := p.templates().follow(ctx, p.es, p.plan.Texts, &p.obj.templates); unread != nil {
 		end, err := p.unread(ctx, unread)
 		return &end, err
 	}
@@ -382,6 +386,15 @@ func (p *pass) noteContent() {
 	if p.obj.generation != p.es.Generation {
 		p.obj.generation, p.obj.content = p.es.Generation, content(p.es)
 	}
+}
+
+// metadata is the hash of all that lies outside of the spec and has the object refreshed.
+func (p *pass) metadata() string {
+	versions := append(p.obj.templates.versions(p.plan.Texts), p.handed.versions...)
+	if p.obj.contributes.Load() {
+		versions = append(versions, content(p.es)) // A part knows no generation.
+	}
+	return metadataHash(p.es, versions...)
 }
 
 // reason returns the reason of the Ready condition to go by.
@@ -502,7 +515,7 @@ func (p *pass) unread(ctx context.Context, err error) (reconcile.Result, error) 
 
 // answered goes on with the values that were read.
 func (p *pass) answered(ctx context.Context, values render.Values, at time.Time) (reconcile.Result, error) {
-	texts, err := p.texts(ctx)
+	texts, err := p.templates().read(ctx, p.es, p.plan.Texts, &p.obj.templates)
 	if err != nil {
 		return p.unread(ctx, err)
 	}
@@ -644,7 +657,7 @@ type watchOwner types.NamespacedName
 // forget drops what is remembered of an object that is gone or not ours.
 func (r *Reconciler) forget(key types.NamespacedName) {
 	r.unwatch(key)
-	r.watches.Remove(textOwner(key))
+	r.watches.Remove(templateOwner(key))
 	r.objects.forget(key)
 	r.ledger.Forget(key)
 	r.backoff.Forget(reconcile.Request{NamespacedName: key})
