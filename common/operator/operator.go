@@ -182,7 +182,7 @@ func (o *Operator) manager() (manager.Manager, error) {
 			return nil, errors.Wrap(err, "cannot register types")
 		}
 	}
-	transform, err := externalsecret.Transform(scheme, o.kinds, o.group, o.flags.ControllerClass)
+	transform, err := externalsecret.Transform(scheme, o.kinds, o.group, o.flags.ControllerClass, fanout.Reduce)
 	if err != nil {
 		return nil, err
 	}

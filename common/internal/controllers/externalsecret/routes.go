@@ -9,7 +9,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
-	"github.com/direct-secrets/direct-secrets/common/internal/controllers/fanout"
 	"github.com/direct-secrets/direct-secrets/common/internal/handoff"
 	"github.com/direct-secrets/direct-secrets/common/internal/resolve"
 	"github.com/direct-secrets/direct-secrets/common/provider"
@@ -88,25 +87,30 @@ func (r *routes) keepsPart(es *v1alpha1.ExternalSecret) bool {
 	})
 }
 
-// Transform returns the transform of the informer: an object of another module keeps only what
-// routing needs.
-func Transform(scheme *runtime.Scheme, kinds []provider.Kind, module, class string) (func(any) (any, error), error) {
+// Transform returns the transform of the informer: an object of another module keeps only what routing needs, and what
+// keep copies for other controllers from the whole object to the reduced one. An informer may transform twice.
+func Transform(scheme *runtime.Scheme, kinds []provider.Kind, module, class string, keep func(from, to *v1alpha1.ExternalSecret)) (func(any) (any, error), error) {
 	r, err := newRoutes(nil, scheme, kinds, module, class, false)
 	if err != nil {
 		return nil, errors.Wrap(err, "cannot route store Kinds")
 	}
-	return r.reduce, nil
+	return func(obj any) (any, error) {
+		es, ok := obj.(*v1alpha1.ExternalSecret)
+		if !ok {
+			return obj, nil
+		}
+		es.ManagedFields = nil
+		if r.concerns(es) {
+			return es, nil
+		}
+		small := reduced(es)
+		keep(es, small)
+		return small, nil
+	}, nil
 }
 
-func (r *routes) reduce(obj any) (any, error) {
-	es, ok := obj.(*v1alpha1.ExternalSecret)
-	if !ok {
-		return obj, nil
-	}
-	es.ManagedFields = nil
-	if r.concerns(es) {
-		return es, nil
-	}
+// reduced returns what routing needs of an object.
+func reduced(es *v1alpha1.ExternalSecret) *v1alpha1.ExternalSecret {
 	small := &v1alpha1.ExternalSecret{ObjectMeta: metav1.ObjectMeta{
 		Namespace: es.Namespace, Name: es.Name, UID: es.UID,
 		ResourceVersion: es.ResourceVersion, Generation: es.Generation,
@@ -117,6 +121,5 @@ func (r *routes) reduce(obj any) (any, error) {
 	if ref := es.LeadingStore(); ref != nil {
 		small.Spec.StoreRef = ref.DeepCopy()
 	}
-	fanout.Reduce(es, small)
-	return small, nil
+	return small
 }

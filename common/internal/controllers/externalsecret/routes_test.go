@@ -91,7 +91,7 @@ func TestTransform(t *testing.T) {
 	ours := object("FakeStore")
 	ours.ManagedFields = nil
 	small := &v1alpha1.ExternalSecret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "db", UID: "u", ResourceVersion: "5", Generation: 3},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "db", UID: "u", ResourceVersion: "5", Generation: 3, Annotations: map[string]string{"a": "1"}},
 		Spec:       v1alpha1.ExternalSecretSpec{StoreRef: &v1alpha1.StoreRef{Kind: "AWSSecretsManager", Name: "s"}},
 	}
 	dying, dyingSmall := object("AWSSecretsManager"), small.DeepCopy()
@@ -107,12 +107,13 @@ func TestTransform(t *testing.T) {
 		want   any
 	}{
 		"Ours":    {"An object of ours loses only its managed fields.", object("FakeStore"), ours},
-		"Foreign": {"Of another module's object stays what routing needs.", object("AWSSecretsManager"), small},
+		"Foreign": {"Of another module's object stays what routing and other controllers need.", object("AWSSecretsManager"), small},
 		"Dying":   {"That it is being deleted stays as well: its module may not run, and nobody else would tell.", dying, dyingSmall},
 		"Nobody":  {"Also of one that names no store.", none, nobody},
 		"Other":   {"Anything else passes.", "not an object", "not an object"},
 	}
-	transform, err := Transform(scheme(t), fakeKinds(), fakeGroup, "")
+	keep := func(from, to *v1alpha1.ExternalSecret) { to.Annotations = from.Annotations }
+	transform, err := Transform(scheme(t), fakeKinds(), fakeGroup, "", keep)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +131,7 @@ func TestTransform(t *testing.T) {
 			}
 		})
 	}
-	if _, err := Transform(runtime.NewScheme(), fakeKinds(), fakeGroup, ""); err == nil {
+	if _, err := Transform(runtime.NewScheme(), fakeKinds(), fakeGroup, "", keep); err == nil {
 		t.Error("Transform(): no error for Kinds that the scheme does not know")
 	}
 }
