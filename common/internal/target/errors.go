@@ -1,13 +1,12 @@
 package target
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 	corev1 "k8s.io/api/core/v1"
 	kerrors "k8s.io/apimachinery/pkg/api/errors"
-
-	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
 // ErrNamespaceTerminating means that nothing can be created any more; the work stops silently.
@@ -18,6 +17,16 @@ type ForbiddenError struct{ Message string }
 
 // Error returns the message.
 func (e *ForbiddenError) Error() string { return e.Message }
+
+// InvalidError means that no write can succeed until a person changes the spec or the Secret.
+type InvalidError struct{ Message string }
+
+// Error returns the message.
+func (e *InvalidError) Error() string { return e.Message }
+
+func invalid(format string, args ...any) error {
+	return &InvalidError{Message: fmt.Sprintf(format, args...)}
+}
 
 // classify turns an answer of the API server into an error that may be shown. AlreadyExists,
 // Conflict and NotFound pass as they are: they mean that the world moved on, and the caller looks
@@ -33,7 +42,7 @@ func classify(err error) error {
 	case kerrors.IsForbidden(err):
 		return &ForbiddenError{Message: "the operator may not write Secrets in this namespace, or an admission policy refuses this one"}
 	case kerrors.IsInvalid(err), kerrors.IsBadRequest(err), kerrors.IsRequestEntityTooLargeError(err):
-		return provider.NewError(provider.Invalid, "the API server rejects the Secret: %s", rejected(err))
+		return invalid("the API server rejects the Secret: %s", rejected(err))
 	}
 	var answer kerrors.APIStatus
 	if errors.As(err, &answer) {

@@ -20,7 +20,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/direct-secrets/direct-secrets/common/internal/target"
-	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
 // canary is a value that no error may show.
@@ -28,7 +27,7 @@ const canary = "c4nary-v4lue"
 
 // kindOf names the kind of an error, and its message where a person will read it.
 func kindOf(err error) (kind, message string) {
-	var invalid *provider.Error
+	var invalid *target.InvalidError
 	var forbidden *target.ForbiddenError
 	switch {
 	case err == nil:
@@ -38,7 +37,7 @@ func kindOf(err error) (kind, message string) {
 	case errors.As(err, &forbidden):
 		return "Forbidden", forbidden.Message
 	case errors.As(err, &invalid):
-		return string(invalid.Class), invalid.Message
+		return "Invalid", invalid.Message
 	}
 	return fmt.Sprintf("%T", err), err.Error()
 }

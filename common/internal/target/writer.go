@@ -19,7 +19,6 @@ import (
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/internal/policy"
-	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
 // What is there is changed by server-side apply and by patches of managedFields, never by an update.
@@ -314,7 +313,7 @@ func (w *Writer) applyConfiguration(ctx context.Context, d Desired, ac *corev1ac
 // fits returns an error for what no write can change.
 func fits(live *corev1.Secret, d Desired) error {
 	if d.Type != "" && live.Type != d.Type {
-		return provider.NewError(provider.Invalid, "the Secret has type %q and cannot get type %q; delete the Secret, it is created again with the new type", live.Type, d.Type)
+		return invalid("the Secret has type %q and cannot get type %q; delete the Secret, it is created again with the new type", live.Type, d.Type)
 	}
 	result := maps.Clone(live.Data)
 	if result == nil {
@@ -325,7 +324,7 @@ func fits(live *corev1.Secret, d Desired) error {
 	}
 	maps.Copy(result, d.Data)
 	if live.Immutable != nil && *live.Immutable && !maps.EqualFunc(result, live.Data, bytes.Equal) {
-		return provider.NewError(provider.Invalid, "the Secret is immutable; delete it, it is created again with the new values")
+		return invalid("the Secret is immutable; delete it, it is created again with the new values")
 	}
 	return small(result)
 }
@@ -339,5 +338,5 @@ func small(data map[string][]byte) error {
 	if size <= corev1.MaxSecretSize {
 		return nil
 	}
-	return provider.NewError(provider.Invalid, "the Secret would hold %d bytes, and the API server takes at most %d; ask for fewer or smaller keys, or spread them over several ExternalSecrets", size, corev1.MaxSecretSize)
+	return invalid("the Secret would hold %d bytes, and the API server takes at most %d; ask for fewer or smaller keys, or spread them over several ExternalSecrets", size, corev1.MaxSecretSize)
 }

@@ -285,7 +285,8 @@ func (p *pass) suspect() {
 func (p *pass) failure(ctx context.Context, err error) (reconcile.Result, error) {
 	var await *awaitError
 	var forbidden *target.ForbiddenError
-	var invalid *provider.Error
+	var invalid *target.InvalidError
+	var read *provider.Error
 	switch {
 	case errors.Is(err, target.ErrNamespaceTerminating):
 		return reconcile.Result{}, nil
@@ -296,7 +297,9 @@ func (p *pass) failure(ctx context.Context, err error) (reconcile.Result, error)
 	case errors.As(err, &forbidden):
 		return p.retry(ctx, failed(v1alpha1.ReasonForbidden, forbidden.Message), 0)
 	case errors.As(err, &invalid):
-		return p.retry(ctx, syncFailed(invalid), 0)
+		return p.retry(ctx, syncFailed(provider.NewError(provider.Invalid, "%s", invalid.Message)), 0)
+	case errors.As(err, &read):
+		return p.retry(ctx, syncFailed(read), 0)
 	}
 	return reconcile.Result{}, errors.Wrap(err, "cannot write the Secret")
 }
