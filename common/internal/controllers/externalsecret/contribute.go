@@ -279,7 +279,7 @@ func (p *pass) handedOver(ctx context.Context, m *metav1.PartialObjectMetadata, 
 	if rec.Reads != nil && p.lacks(*rec.Reads) {
 		// It may come any time, so it is looked for more often than what is there.
 		wait = p.backoff.When(p.request())
-		p.obj.hold(p.opts.Now().Add(wait))
+		p.obj.hold(time.Now().Add(wait))
 	} else {
 		p.backoff.Forget(p.request())
 	}

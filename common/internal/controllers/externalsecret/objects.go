@@ -22,7 +22,8 @@ type object struct {
 	uid types.UID
 	// next is the time of the next periodic refresh, good that of the last good one.
 	next, good time.Time
-	// notBefore holds a retry back; it counts for one generation and refresh request.
+	// notBefore holds a retry back; it counts for one generation and refresh request. It is real time, as that of the
+	// queue, and not that of Options.Now.
 	notBefore time.Time
 	attempt   attempt
 	fetch     *reading
@@ -38,7 +39,8 @@ type object struct {
 	// misses counts the passes in a row under which the world has moved on.
 	misses int
 	fight  policy.Fight
-	// since is when the object began to wait for what other operators contribute; zero if it does not.
+	// since is when the object began to wait for what other operators contribute, in real time as that of Leases; zero if
+	// it does not.
 	since time.Time
 
 	// shared is true if several operators contribute to the object.
@@ -228,13 +230,13 @@ func (o *object) hold(until time.Time) {
 
 // begin returns how long an attempt is still held back, and whether it is the same as the last;
 // another one is not held back.
-func (o *object) begin(a attempt, now time.Time) (wait time.Duration, again bool) {
+func (o *object) begin(a attempt) (wait time.Duration, again bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if again = o.attempt == a; !again {
 		o.attempt, o.notBefore = a, time.Time{}
 	}
-	return o.notBefore.Sub(now), again
+	return time.Until(o.notBefore), again
 }
 
 // version returns the resourceVersion that a patch of the status must find.

@@ -180,12 +180,12 @@ func TestBegin(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				o := &object{}
-				if wait, again := o.begin(a, time.Now()); wait > 0 || again {
+				if wait, again := o.begin(a); wait > 0 || again {
 					t.Errorf("begin(): the first attempt waits %s, again %t", wait, again)
 				}
 				o.hold(time.Now().Add(time.Minute))
 				time.Sleep(tc.after)
-				wait, again := o.begin(tc.next, time.Now())
+				wait, again := o.begin(tc.next)
 				if got := max(0, wait); got != tc.want || again != (tc.next == a) {
 					t.Errorf("\n%s\nbegin(): %s, again %t, want %s", tc.reason, got, again, tc.want)
 				}

@@ -88,7 +88,7 @@ func (p *pass) regard(ctx context.Context) error {
 	if p.handed.ready {
 		p.obj.since = time.Time{}
 	} else if p.obj.since.IsZero() {
-		p.obj.since = p.opts.Now()
+		p.obj.since = time.Now()
 	}
 	p.handed.problem = p.wrong(parts, missing)
 	return nil
@@ -180,7 +180,7 @@ func (p *pass) wrong(parts []recorded, missing []render.Source) *verdict {
 		if v := p.absent(s, p.obj.since); v != nil {
 			return v
 		}
-		if waited := p.opts.Now().Sub(p.obj.since); waited < newborn {
+		if waited := time.Since(p.obj.since); waited < newborn {
 			p.handed.again(newborn - waited)
 			continue
 		}

@@ -430,7 +430,7 @@ func (p *pass) refresh(ctx context.Context) (reconcile.Result, error) {
 		request: p.es.Annotations[v1alpha1.RefreshRequestAnnotation],
 	}
 	known := p.obj.attempt != (attempt{})
-	wait, again := p.obj.begin(a, p.opts.Now())
+	wait, again := p.obj.begin(a)
 	if !again {
 		p.backoff.Forget(p.request())
 		if known && p.why == policy.Retry {
@@ -679,7 +679,7 @@ func (p *pass) fighting(ctx context.Context, wait time.Duration) (reconcile.Resu
 // retry writes a verdict, and tries again with back-off.
 func (p *pass) retry(ctx context.Context, v verdict, atLeast time.Duration) (reconcile.Result, error) {
 	wait := max(p.backoff.When(p.request()), atLeast)
-	p.obj.hold(p.opts.Now().Add(wait))
+	p.obj.hold(time.Now().Add(wait))
 	return p.done(ctx, v, wait)
 }
 
