@@ -93,6 +93,18 @@ func (q *Queue[T]) AddRateLimited(i T) {
 	q.AddWithOpts(priorityqueue.AddOpts{RateLimited: true}, i)
 }
 
+// AddTo adds items, with a priority and after a delay, to the queue that an event handler is given. A queue without
+// priorities knows the delay only.
+func AddTo[T comparable](q workqueue.TypedRateLimitingInterface[T], priority int, after time.Duration, items ...T) {
+	if pq, ok := q.(priorityqueue.PriorityQueue[T]); ok {
+		pq.AddWithOpts(priorityqueue.AddOpts{Priority: &priority, After: after}, items...)
+		return
+	}
+	for _, i := range items {
+		q.AddAfter(i, after)
+	}
+}
+
 // GetWithPriority implements priorityqueue.PriorityQueue.
 func (q *Queue[T]) GetWithPriority() (T, int, bool) {
 	q.mu.Lock()

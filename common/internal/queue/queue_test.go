@@ -445,3 +445,49 @@ func stress(t *testing.T) {
 	}
 	q.ShutDown()
 }
+
+func TestAddTo(t *testing.T) {
+	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[string](time.Second, time.Minute)
+	cases := map[string]struct {
+		reason string
+		queue  func() workqueue.TypedRateLimitingInterface[string]
+		want   []string
+	}{
+		"Priorities": {
+			"A queue with priorities hands out the item of high priority first, once its delay has passed.",
+			func() workqueue.TypedRateLimitingInterface[string] { return newQueue("add-to") },
+			[]string{"high", "low"},
+		},
+		"Plain": {
+			"A queue without priorities orders items by their delay alone.",
+			func() workqueue.TypedRateLimitingInterface[string] {
+				return workqueue.NewTypedRateLimitingQueue(limiter)
+			},
+			[]string{"low", "high"},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				q := tc.queue()
+				defer q.ShutDown()
+				AddTo(q, Low, time.Second, "low")
+				AddTo(q, High, 2*time.Second, "high")
+				var early int
+				time.Sleep(500 * time.Millisecond)
+				synctest.Wait()
+				early = q.Len()
+				time.Sleep(2 * time.Second)
+				synctest.Wait()
+				var got []string
+				for range 2 {
+					i, _ := q.Get()
+					got = append(got, i)
+				}
+				if diff := cmp.Diff(tc.want, got); diff != "" || early != 0 {
+					t.Errorf("\n%s\nAddTo(): %d items were due too early; -want, +got:\n%s", tc.reason, early, diff)
+				}
+			})
+		})
+	}
+}

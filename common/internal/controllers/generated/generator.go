@@ -100,7 +100,7 @@ func (p *pass) call(ctx context.Context, ref v1alpha1.StoreRef, f func(ctx conte
 	}
 	defer func() {
 		if next, waits := p.lanes.Leave(lane); waits {
-			p.enqueue(next)
+			p.wake(next)
 		}
 	}()
 	// A call is not cut off when the operator ends: nobody would know what was made.

@@ -39,7 +39,7 @@ type pass struct {
 }
 
 // Reconcile looks at the part of one object.
-func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (res reconcile.Result, err error) {
+func (r *Reconciler) Reconcile(ctx context.Context, req request) (res reconcile.Result, err error) {
 	defer func() {
 		// What panicked may hold a secret, so it is not shown.
 		if v := recover(); v != nil {
@@ -49,7 +49,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (res 
 			res, err = reconcile.Result{}, nil // The operator ends; what failed for that is no error.
 		}
 	}()
-	p := &pass{Reconciler: r, req: decode(req), now: r.opts.Now()}
+	p := &pass{Reconciler: r, req: req, now: r.opts.Now()}
 	if err := p.run(ctx); err != nil {
 		return reconcile.Result{}, err
 	}
