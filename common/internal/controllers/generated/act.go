@@ -69,7 +69,7 @@ func (p *pass) act(ctx context.Context) error {
 	}
 	d := p.draft(rec, live)
 	p.failure, p.wait = provider.Error{}, 0
-	t := p.plan(d.rec, live)
+	t := p.plan(ctx, d.rec, live)
 	if moved, err := p.fence(ctx, t, rec); moved || err != nil {
 		p.soon()
 		return err

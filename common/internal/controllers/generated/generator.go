@@ -43,8 +43,8 @@ func (p *pass) find(ctx context.Context, ref v1alpha1.StoreRef) (resolve.Route, 
 }
 
 // generator is find that returns nil for a generator that an operator of another class serves.
-func (p *pass) generator(ref v1alpha1.StoreRef) (provider.GeneratorObject, error) {
-	_, g, err := p.find(context.Background(), ref)
+func (p *pass) generator(ctx context.Context, ref v1alpha1.StoreRef) (provider.GeneratorObject, error) {
+	_, g, err := p.find(ctx, ref)
 	if err != nil || provider.SourceSpec(g).Controller != p.opts.ControllerClass {
 		return nil, err
 	}
@@ -53,8 +53,8 @@ func (p *pass) generator(ref v1alpha1.StoreRef) (provider.GeneratorObject, error
 
 // keepsPrevious reports whether a generator keeps the values that were replaced last; also where that cannot
 // be told.
-func (p *pass) keepsPrevious(g handoff.Generator) bool {
-	_, o, err := p.find(context.Background(), refTo(g))
+func (p *pass) keepsPrevious(ctx context.Context, g handoff.Generator) bool {
+	_, o, err := p.find(ctx, refTo(g))
 	return err != nil || o.GeneratorSpec().KeepPrevious
 }
 
@@ -63,20 +63,20 @@ func refTo(g handoff.Generator) v1alpha1.StoreRef {
 }
 
 // refused says why a generator may not be used now; nil if it may.
-func (p *pass) refused(g provider.GeneratorObject) error {
+func (p *pass) refused(ctx context.Context, g provider.GeneratorObject) error {
 	if c := resolve.Held(g); c != nil {
 		return provider.NewError(provider.Unavailable, "it is not ready: %s: %s", c.Reason, c.Message)
 	}
-	return p.barred(g)
+	return p.barred(ctx, g)
 }
 
 // barred says why a cluster generator does not serve the namespace; nil if it does.
-func (p *pass) barred(g provider.GeneratorObject) error {
+func (p *pass) barred(ctx context.Context, g provider.GeneratorObject) error {
 	c, ok := g.(provider.ClusterObject)
 	if !ok {
 		return nil
 	}
-	_, refusal, err := p.rules.Grant(context.Background(), p.cache, c, p.req.Namespace)
+	_, refusal, err := p.rules.Grant(ctx, p.cache, c, p.req.Namespace)
 	switch {
 	case err != nil:
 		p.soon()
@@ -121,7 +121,7 @@ func (p *pass) call(ctx context.Context, ref v1alpha1.StoreRef, f func(ctx conte
 func (p *pass) cleanup(ctx context.Context, g handoff.Generator, state string) error {
 	_, o, err := p.find(ctx, refTo(g))
 	if err == nil {
-		err = p.barred(o)
+		err = p.barred(ctx, o)
 	}
 	if err != nil {
 		return err

@@ -14,11 +14,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/internal/handoff"
 	"github.com/direct-secrets/direct-secrets/common/internal/metrics"
+	"github.com/direct-secrets/direct-secrets/common/internal/panics"
 	"github.com/direct-secrets/direct-secrets/common/internal/presence"
 	"github.com/direct-secrets/direct-secrets/common/internal/queue"
 	"github.com/direct-secrets/direct-secrets/common/internal/resolve"
@@ -41,9 +43,8 @@ type pass struct {
 // Reconcile looks at the part of one object.
 func (r *Reconciler) Reconcile(ctx context.Context, req request) (res reconcile.Result, err error) {
 	defer func() {
-		// What panicked may hold a secret, so it is not shown.
 		if v := recover(); v != nil {
-			err = errors.Errorf("panic of type %T", v)
+			err = panics.Error(log.FromContext(ctx), v)
 		}
 		if ctx.Err() != nil {
 			res, err = reconcile.Result{}, nil // The operator ends; what failed for that is no error.
@@ -99,7 +100,7 @@ func (p *pass) run(ctx context.Context) error {
 	if meta != nil {
 		rec, _ = handoff.Of(meta.Annotations)
 	}
-	todo := p.plan(rec, meta)
+	todo := p.plan(ctx, rec, meta)
 	if meta != nil && todo.empty() && !p.edited(meta) {
 		p.obj.misses = 0
 		return p.tell(ctx, meta, false)
@@ -172,18 +173,18 @@ func (t todo) empty() bool {
 }
 
 // plan says what is to be done with a part as it was seen, and notes when to look again.
-func (p *pass) plan(rec handoff.Record, m metav1.Object) todo {
+func (p *pass) plan(ctx context.Context, rec handoff.Record, m metav1.Object) todo {
 	t := todo{values: map[string]step{}}
 	if !isNil(m) {
 		t.leftover = m.GetDeletionTimestamp() != nil
 		t.adopt = rec.UID != p.user.GetUID()
-		t.owners = !p.owned(m) || rec.Cleans() != p.bears(m)
+		t.owners = !p.owned(ctx, m) || rec.Cleans() != p.bears(m)
 		t.labels = !handoff.Labelled(m, p.labels())
 	}
 	held := p.user.holds(rec)
 	wanted := map[string]bool{}
 	for _, ref := range p.user.generators {
-		g, err := p.generator(ref)
+		g, err := p.generator(ctx, ref)
 		if g == nil && err == nil {
 			continue // An operator of another class serves it.
 		}
@@ -191,7 +192,7 @@ func (p *pass) plan(rec handoff.Record, m metav1.Object) todo {
 		wanted[id] = true
 		if err != nil {
 			p.fault(ref, err) // It is looked at again when the generator comes.
-		} else if s, ok := p.step(ref, g, rec, held); ok {
+		} else if s, ok := p.step(ctx, ref, g, rec, held); ok {
 			t.values[id] = s
 		}
 	}
@@ -199,7 +200,7 @@ func (p *pass) plan(rec handoff.Record, m metav1.Object) todo {
 		switch e := rec.Entries[id]; {
 		case !wanted[id] && p.user.settled && !p.user.named[e.Version]:
 			t.dropped = append(t.dropped, id)
-		case wanted[id] && e.Previous != "" && !p.keepsPrevious(e.Generator):
+		case wanted[id] && e.Previous != "" && !p.keepsPrevious(ctx, e.Generator):
 			t.unkept = append(t.unkept, id)
 		}
 	}
@@ -235,7 +236,7 @@ func (p *pass) due(at time.Time) bool {
 func expired(at, now time.Time) bool { return !at.IsZero() && now.After(at) }
 
 // step says what is to be done with the values of one generator; false for nothing.
-func (p *pass) step(ref v1alpha1.StoreRef, g provider.GeneratorObject, rec handoff.Record, held bool) (step, bool) {
+func (p *pass) step(ctx context.Context, ref v1alpha1.StoreRef, g provider.GeneratorObject, rec handoff.Record, held bool) (step, bool) {
 	id := handoff.ID(ref)
 	in := handoff.Input{
 		Now: p.now, Suspended: p.user.suspended, Fixed: p.user.fixed, Rotates: p.user.rotates,
@@ -260,7 +261,7 @@ func (p *pass) step(ref v1alpha1.StoreRef, g provider.GeneratorObject, rec hando
 		}
 		return step{}, false
 	}
-	if err := p.refused(g); err != nil {
+	if err := p.refused(ctx, g); err != nil {
 		p.fault(ref, err)
 		return step{}, false
 	}
@@ -307,14 +308,14 @@ func spread(uid types.UID, id string) float64 {
 
 // owned reports whether a part belongs to the object, and to the Secret that was made from it. Secrets that were
 // made from it before may own it, too: they may hold its values still. The collector takes out what is gone.
-func (p *pass) owned(m metav1.Object) bool {
+func (p *pass) owned(ctx context.Context, m metav1.Object) bool {
 	has := func(uid types.UID) bool {
 		return slices.ContainsFunc(m.GetOwnerReferences(), func(o metav1.OwnerReference) bool { return o.UID == uid })
 	}
 	if !has(p.user.GetUID()) {
 		return false
 	}
-	if uid, known := p.targetUID(); known || p.user.target == "" {
+	if uid, known := p.targetUID(ctx); known || p.user.target == "" {
 		return !known || has(uid)
 	}
 	// Another module writes it, and so this cache has none of it. The collector takes out one that is gone; that it
@@ -326,12 +327,12 @@ func (p *pass) owned(m metav1.Object) bool {
 }
 
 // targetUID returns the uid of the Secret that the object has made, as the cache shows it.
-func (p *pass) targetUID() (types.UID, bool) {
+func (p *pass) targetUID(ctx context.Context) (types.UID, bool) {
 	if p.user.target == "" {
 		return "", false
 	}
 	m := resolve.SecretMetadata()
-	err := p.cache.Get(context.Background(), types.NamespacedName{Namespace: p.req.Namespace, Name: p.user.target}, m)
+	err := p.cache.Get(ctx, types.NamespacedName{Namespace: p.req.Namespace, Name: p.user.target}, m)
 	return m.UID, err == nil && m.DeletionTimestamp == nil
 }
 

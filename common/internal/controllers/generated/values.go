@@ -84,7 +84,7 @@ func (p *pass) renewed(ctx context.Context, id string, s step, d *draft) (handof
 		Made: m.at, Expires: m.Expires, State: m.State, Clean: m.State != "" && m.cleans,
 	}
 	v := handoff.Values{Current: m.Values}
-	if was, ok := handoff.Decode(d.data, id); ok && p.keepsPrevious(m.generator) {
+	if was, ok := handoff.Decode(d.data, id); ok && p.keepsPrevious(ctx, m.generator) {
 		v.Previous, e.Previous = was.Current, d.rec.Entries[id].Version
 	}
 	raw, err := v.Encode()
