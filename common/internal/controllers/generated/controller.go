@@ -4,7 +4,6 @@ package generated
 
 import (
 	"math/rand/v2"
-	"sync"
 	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
@@ -14,13 +13,11 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
-	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
-	"github.com/direct-secrets/direct-secrets/common/internal/concurrency"
 	"github.com/direct-secrets/direct-secrets/common/internal/dispatch"
+	"github.com/direct-secrets/direct-secrets/common/internal/handoff"
 	"github.com/direct-secrets/direct-secrets/common/internal/presence"
 	"github.com/direct-secrets/direct-secrets/common/internal/queue"
 	"github.com/direct-secrets/direct-secrets/common/internal/resolve"
@@ -62,27 +59,26 @@ type Options struct {
 
 // Reconciler keeps the parts of the objects that use a generator of this module.
 type Reconciler struct {
-	// client is live, cache is not.
-	client client.Client
-	cache  client.Reader
-	events events.EventRecorder
-	log    logr.Logger
-	pool   *dispatch.Pool
-	routes *resolve.Routes
-	rules  resolve.Rulebook
-	lanes  concurrency.Lanes[request]
-	opts   Options
-	// wake has an object reconciled again, apart from any event.
-	wake func(req request)
-
-	mu      sync.Mutex
-	objects map[request]*object
+	generators *generators
+	parts      *parts
+	memory     *memory
+	events     events.EventRecorder
+	log        logr.Logger
+	now        func() time.Time
 }
 
 // request names an object that uses generators; or, with the kind Secret, a part that tells no such object.
 type request struct {
 	kind string
 	types.NamespacedName
+}
+
+// empty returns an empty object of the kind.
+func (r request) empty() client.Object {
+	if r.kind == pushSecretKind {
+		return &v1alpha1.PushSecret{}
+	}
+	return &v1alpha1.ExternalSecret{}
 }
 
 // Setup adds the loop to a manager, if the module has generators. live must not read from a cache.
@@ -109,12 +105,19 @@ func Setup(mgr manager.Manager, live client.Client, pool *dispatch.Pool, o Optio
 	if o.Suspect == nil {
 		o.Suspect = func(provider.Kind, types.NamespacedName) {}
 	}
-	r := &Reconciler{
-		client: live, cache: mgr.GetCache(), events: mgr.GetEventRecorder("direct-secrets"), log: mgr.GetLogger(),
-		pool: pool, routes: routes, opts: o, objects: map[request]*object{},
+	w := &watches{
+		generators: &generators{client: live, cache: mgr.GetCache(), pool: pool, routes: routes, opts: o},
+		parts: &parts{
+			client: live, cache: mgr.GetCache(), board: o.Board,
+			contributor: handoff.Contributor{Group: o.Module, Class: o.ControllerClass, Purpose: v1alpha1.PartGenerated},
+		},
+		memory: &memory{random: o.Random, objects: map[request]*object{}},
 	}
 	c, err := controller.NewTyped(controllerName, mgr, controller.TypedOptions[request]{
-		Reconciler:              r,
+		Reconciler: &Reconciler{
+			generators: w.generators, parts: w.parts, memory: w.memory,
+			events: mgr.GetEventRecorder("direct-secrets"), log: mgr.GetLogger(), now: o.Now,
+		},
 		MaxConcurrentReconciles: o.Concurrency,
 		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[request](firstRetry, lastRetry),
 		NewQueue: func(name string, l workqueue.TypedRateLimiter[request]) requests {
@@ -131,39 +134,5 @@ func Setup(mgr manager.Manager, live client.Client, pool *dispatch.Pool, o Optio
 	if err != nil {
 		return errors.Wrap(err, "cannot make the controller")
 	}
-	return r.watch(c, mgr)
-}
-
-// +kubebuilder:rbac:groups=direct-secrets.io,resources=externalsecrets;pushsecrets,verbs=list;watch
-// +kubebuilder:rbac:groups="",resources=secrets,verbs=list;watch
-// Labels of namespaces say which of them a cluster generator admits.
-// +kubebuilder:rbac:groups="",resources=namespaces,verbs=list;watch,roleName=cluster
-
-func (r *Reconciler) watch(c controller.TypedController[request], mgr manager.Manager) error {
-	kind := func(o client.Object, h handler.TypedEventHandler[client.Object, request]) source.TypedSource[request] {
-		return source.TypedKind(mgr.GetCache(), o, h)
-	}
-	sources := []source.TypedSource[request]{
-		source.TypedFunc[request](r.follow),
-		kind(&v1alpha1.ExternalSecret{}, r.objectEvents()),
-		kind(&v1alpha1.PushSecret{}, r.objectEvents()),
-		kind(resolve.SecretMetadata(), r.secretEvents()),
-	}
-	byLabels := false
-	for _, k := range r.routes.Kinds {
-		if k.Cluster && r.opts.Namespaced {
-			continue // Its informer would never sync.
-		}
-		byLabels = byLabels || k.Cluster
-		sources = append(sources, kind(k.New(), r.generatorEvents(k)))
-	}
-	if byLabels {
-		sources = append(sources, kind(resolve.NamespaceMetadata(), r.namespaceEvents()))
-	}
-	for _, s := range sources {
-		if err := c.Watch(s); err != nil {
-			return errors.Wrap(err, "cannot watch")
-		}
-	}
-	return nil
+	return w.start(c, mgr.GetCache())
 }

@@ -2,17 +2,19 @@ package generated
 
 import (
 	"context"
-	"maps"
 	"reflect"
-	"slices"
 	"time"
 
+	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/internal/handoff"
@@ -30,31 +32,70 @@ type (
 	deleteEvent = event.TypedDeleteEvent[client.Object]
 )
 
-// follow takes requests that come of no watch: of objects whose turn at a generator has come, and of all known
-// objects when another operator starts or stops.
-func (r *Reconciler) follow(_ context.Context, q requests) error {
-	r.wake = func(req request) { queue.AddTo(q, queue.High, 0, req) }
-	r.opts.Board.OnChange(func() {
-		r.mu.Lock()
-		known := slices.Collect(maps.Keys(r.objects))
-		r.mu.Unlock()
-		queue.AddTo(q, queue.Low, 0, known...)
-	})
+// watches make requests of what is watched.
+type watches struct {
+	generators *generators
+	parts      *parts
+	memory     *memory
+}
+
+// +kubebuilder:rbac:groups=direct-secrets.io,resources=externalsecrets;pushsecrets,verbs=list;watch
+// +kubebuilder:rbac:groups="",resources=secrets,verbs=list;watch
+// Labels of namespaces say which of them a cluster generator admits.
+// +kubebuilder:rbac:groups="",resources=namespaces,verbs=list;watch,roleName=cluster
+
+// start has a controller watch.
+func (w *watches) start(c controller.TypedController[request], from cache.Cache) error {
+	kind := func(o client.Object, h handler.TypedEventHandler[client.Object, request]) source.TypedSource[request] {
+		return source.TypedKind(from, o, h)
+	}
+	sources := []source.TypedSource[request]{
+		source.TypedFunc[request](w.follow),
+		kind(&v1alpha1.ExternalSecret{}, w.objectEvents()),
+		kind(&v1alpha1.PushSecret{}, w.objectEvents()),
+		kind(resolve.SecretMetadata(), w.secretEvents()),
+	}
+	byLabels := false
+	for _, k := range w.generators.routes.Kinds {
+		if k.Cluster && w.generators.opts.Namespaced {
+			continue // Its informer would never sync.
+		}
+		byLabels = byLabels || k.Cluster
+		sources = append(sources, kind(k.New(), w.generatorEvents(k)))
+	}
+	if byLabels {
+		sources = append(sources, kind(resolve.NamespaceMetadata(), w.namespaceEvents()))
+	}
+	for _, s := range sources {
+		if err := c.Watch(s); err != nil {
+			return errors.Wrap(err, "cannot watch")
+		}
+	}
 	return nil
 }
 
+// follow takes requests that come of no watch: of objects whose turn at a generator has come, and of all known
+// objects when another operator starts or stops.
+func (w *watches) follow(_ context.Context, q requests) error {
+	w.generators.wake = func(req request) { queue.AddTo(q, queue.High, 0, req) }
+	w.parts.board.OnChange(func() { queue.AddTo(q, queue.Low, 0, w.memory.known()...) })
+	return nil
+}
+
+func (w *watches) user(o client.Object) user { return userOf(o, w.generators.routes) }
+
 // objectEvents follows the objects that use a generator of this module, or did.
-func (r *Reconciler) objectEvents() eventFuncs {
+func (w *watches) objectEvents() eventFuncs {
 	enqueue := func(q requests, o client.Object) {
-		if u := r.userOf(o); r.concerns(u) {
+		if u := w.user(o); u.concerns(w.parts.contributor) {
 			queue.AddTo(q, queue.High, 0, u.request())
 		}
 	}
 	return eventFuncs{
 		CreateFunc: func(_ context.Context, e createEvent, q requests) { enqueue(q, e.Object) },
 		UpdateFunc: func(_ context.Context, e updateEvent, q requests) {
-			was, is := r.userOf(e.ObjectOld), r.userOf(e.ObjectNew)
-			if !r.concerns(was) && !r.concerns(is) {
+			was, is := w.user(e.ObjectOld), w.user(e.ObjectNew)
+			if !was.concerns(w.parts.contributor) && !is.concerns(w.parts.contributor) {
 				return
 			}
 			if was.GetUID() != is.GetUID() || was.GetDeletionTimestamp() == nil && is.GetDeletionTimestamp() != nil ||
@@ -67,22 +108,21 @@ func (r *Reconciler) objectEvents() eventFuncs {
 }
 
 // secretEvents follows parts, and the Secrets that were made from them: these own their part, and hold it.
-func (r *Reconciler) secretEvents() eventFuncs {
+func (w *watches) secretEvents() eventFuncs {
 	onPart := func(q requests, o client.Object) {
 		rec, ok := handoff.Of(o.GetAnnotations())
 		req := request{rec.Kind, types.NamespacedName{Namespace: o.GetNamespace(), Name: rec.Name}}
 		switch {
-		case ok && (rec.Kind == externalSecretKind || rec.Kind == pushSecretKind) && o.GetName() == r.nameOf(req):
+		case ok && (rec.Kind == externalSecretKind || rec.Kind == pushSecretKind) && o.GetName() == w.parts.key(req).Name:
 			queue.AddTo(q, queue.High, 0, req)
-		case o.GetDeletionTimestamp() != nil && r.bears(o):
+		case o.GetDeletionTimestamp() != nil && w.parts.bears(o):
 			queue.AddTo(q, queue.High, 0, request{secretKind, client.ObjectKeyFromObject(o)})
 		}
 	}
 	onTarget := func(ctx context.Context, q requests, o client.Object) {
 		for name := range target.Marks(o.GetAnnotations()) {
 			req := request{externalSecretKind, types.NamespacedName{Namespace: o.GetNamespace(), Name: name}}
-			m := resolve.SecretMetadata()
-			if r.cache.Get(ctx, types.NamespacedName{Namespace: o.GetNamespace(), Name: r.nameOf(req)}, m) == nil {
+			if m, err := w.parts.cached(ctx, req); m != nil && err == nil {
 				queue.AddTo(q, queue.High, 0, req)
 			}
 		}
@@ -95,11 +135,11 @@ func (r *Reconciler) secretEvents() eventFuncs {
 }
 
 // generatorEvents brings objects back when a generator of theirs comes, goes, changes, or becomes ready.
-func (r *Reconciler) generatorEvents(k resolve.Route) eventFuncs {
+func (w *watches) generatorEvents(k resolve.Route) eventFuncs {
 	return eventFuncs{
 		CreateFunc: func(ctx context.Context, e createEvent, q requests) {
 			if !e.IsInInitialList {
-				r.release(ctx, q, e.Object.GetNamespace(), k, e.Object.GetName())
+				w.release(ctx, q, e.Object.GetNamespace(), k, e.Object.GetName())
 			}
 		},
 		UpdateFunc: func(ctx context.Context, e updateEvent, q requests) {
@@ -109,25 +149,25 @@ func (r *Reconciler) generatorEvents(k resolve.Route) eventFuncs {
 				return
 			}
 			if was.GetGeneration() != is.GetGeneration() || was.GetUID() != is.GetUID() || resolve.Held(was) != nil && resolve.Held(is) == nil {
-				r.release(ctx, q, is.GetNamespace(), k, is.GetName())
+				w.release(ctx, q, is.GetNamespace(), k, is.GetName())
 			}
 		},
 		DeleteFunc: func(ctx context.Context, e deleteEvent, q requests) {
-			r.rules.Forget(e.Object.GetUID())
-			r.release(ctx, q, e.Object.GetNamespace(), k, e.Object.GetName())
+			w.generators.rules.Forget(e.Object.GetUID())
+			w.release(ctx, q, e.Object.GetNamespace(), k, e.Object.GetName())
 		},
 	}
 }
 
 // namespaceEvents has the objects of a namespace look again at whether their generators admit it.
-func (r *Reconciler) namespaceEvents() eventFuncs {
+func (w *watches) namespaceEvents() eventFuncs {
 	return eventFuncs{UpdateFunc: func(ctx context.Context, e updateEvent, q requests) {
 		if equality.Semantic.DeepEqual(e.ObjectOld.GetLabels(), e.ObjectNew.GetLabels()) {
 			return
 		}
-		for _, k := range r.routes.Kinds {
+		for _, k := range w.generators.routes.Kinds {
 			if k.Cluster {
-				r.release(ctx, q, e.ObjectNew.GetName(), k, "")
+				w.release(ctx, q, e.ObjectNew.GetName(), k, "")
 			}
 		}
 	}}
@@ -135,18 +175,18 @@ func (r *Reconciler) namespaceEvents() eventFuncs {
 
 // release brings the objects of a namespace, or of all, back that use a generator; one of any name if that
 // is empty.
-func (r *Reconciler) release(ctx context.Context, q requests, namespace string, k resolve.Route, name string) {
+func (w *watches) release(ctx context.Context, q requests, namespace string, k resolve.Route, name string) {
 	n := 0
 	for _, list := range []client.ObjectList{&v1alpha1.ExternalSecretList{}, &v1alpha1.PushSecretList{}} {
-		if err := r.cache.List(ctx, list, client.InNamespace(namespace)); err != nil {
+		if err := w.parts.cache.List(ctx, list, client.InNamespace(namespace)); err != nil {
 			return // Only a cache that is shutting down fails.
 		}
 		for _, o := range items(list) {
-			u := r.userOf(o)
-			if !u.uses(r.routes, k, name) {
+			u := w.user(o)
+			if !u.uses(w.generators.routes, k, name) {
 				continue
 			}
-			if obj := r.peek(u.request()); obj != nil {
+			if obj := w.memory.peek(u.request()); obj != nil {
 				obj.noWait()
 			}
 			queue.AddTo(q, queue.High, time.Duration(n)*releaseEvery, u.request())

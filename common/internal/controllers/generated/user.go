@@ -45,18 +45,19 @@ type facts struct {
 	parts []v1alpha1.PartStatus
 }
 
+// request names the object.
 func (u user) request() request { return request{u.kind, client.ObjectKeyFromObject(u.Object)} }
 
 // userOf returns what is to be known of an object.
-func (r *Reconciler) userOf(o client.Object) user {
+func userOf(o client.Object, routes *resolve.Routes) user {
 	u := user{Object: o, facts: facts{generation: o.GetGeneration(), request: o.GetAnnotations()[v1alpha1.RefreshRequestAnnotation]}}
 	switch o := o.(type) {
 	case *v1alpha1.ExternalSecret:
 		u.kind = externalSecretKind
-		u.ofExternalSecret(o, r.routes)
+		u.ofExternalSecret(o, routes)
 	case *v1alpha1.PushSecret:
 		u.kind = pushSecretKind
-		u.ofPushSecret(o, r.routes)
+		u.ofPushSecret(o, routes)
 	}
 	return u
 }
@@ -154,9 +155,9 @@ func (u user) holds(rec handoff.Record) bool {
 	return true
 }
 
-// concerns reports whether the object uses generators of this module, or did.
-func (r *Reconciler) concerns(u user) bool {
-	return len(u.generators) > 0 || slices.ContainsFunc(u.parts, r.contributor().Wrote)
+// concerns reports whether the object uses generators of a contributor, or did.
+func (u user) concerns(c handoff.Contributor) bool {
+	return len(u.generators) > 0 || slices.ContainsFunc(u.parts, c.Wrote)
 }
 
 func generatorOf(ref v1alpha1.StoreRef) handoff.Generator {

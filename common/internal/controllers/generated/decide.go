@@ -1,0 +1,238 @@
+package generated
+
+import (
+	"hash/fnv"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/internal/handoff"
+	"github.com/direct-secrets/direct-secrets/common/provider"
+)
+
+// maxRetired is how many credentials of an object may wait for their revocation: each is kept in an annotation.
+const maxRetired = 20
+
+// view is what decide rests on.
+type view struct {
+	now  time.Time
+	user user
+	// generators are those of user.generators, in their order.
+	generators []found
+	// finalizer and labels are those that the part shall bear, the finalizer only while there is something to revoke.
+	finalizer string
+	labels    []string
+	// target is the uid of the Secret that the object has made; empty if the cache shows none.
+	target types.UID
+	// attempts are those that failed.
+	attempts *attempts
+	// part is nil if there is none; rec is its record.
+	part metav1.Object
+	rec  handoff.Record
+}
+
+// todo is what there is to do with a part.
+type todo struct {
+	// values are what is to be done with those of generators, by ID.
+	values map[string]step
+	// current are the IDs of generators whose values are as they shall be.
+	current []string
+	// dropped are the IDs of values that nobody wants any more.
+	dropped []string
+	// unkept are the IDs of values of which the previous ones are not to be kept any more.
+	unkept []string
+	// freed are retired credentials that nobody holds any more, revoked those whose time has come.
+	freed, revoked []handoff.Retired
+	// owners is true if the owners are not as they shall be, adopt if the part is that of an object before.
+	owners, adopt bool
+	// labels is true if some are missing.
+	labels bool
+	// leftover is true if the part is deleted already.
+	leftover bool
+}
+
+// step is what is to be done with the values of one generator.
+type step struct {
+	ref    v1alpha1.StoreRef
+	action handoff.Action
+	why    string
+	spec   string
+	// keepPrevious is true if the values that are replaced are kept beside the new ones.
+	keepPrevious bool
+}
+
+func (t todo) empty() bool {
+	return len(t.values)+len(t.dropped)+len(t.unkept)+len(t.freed)+len(t.revoked) == 0 && !t.owners && !t.labels && !t.adopt && !t.leftover
+}
+
+// outcome is what a reconcile comes to.
+type outcome struct {
+	// wait is the time until the object is to be reconciled again; 0 for never.
+	wait time.Duration
+	// moved is true if caches turned out to be behind: the object is reconciled again soon.
+	moved bool
+	// failure says why values are missing or could not be replaced; without a message if they are not.
+	failure provider.Error
+}
+
+// again has the object reconciled after a time, or earlier.
+func (o *outcome) again(wait time.Duration) {
+	if o.wait == 0 || wait < o.wait {
+		o.wait = wait
+	}
+}
+
+// due reports whether a time has come, and has the object reconciled when it does.
+func (o *outcome) due(at, now time.Time) bool {
+	if wait := at.Sub(now); wait > 0 {
+		o.again(wait)
+		return false
+	}
+	return true
+}
+
+// fault notes why the values of a generator are not as they should be. The first fault stays.
+func (o *outcome) fault(ref v1alpha1.StoreRef, err error) {
+	if err != nil && o.failure.Message == "" {
+		safe := provider.Safe(err)
+		o.failure = *provider.NewError(safe.Class, "%s %q: %s", ref.Kind, ref.Name, safe.Message)
+	}
+}
+
+// decision is a decision in the making.
+type decision struct {
+	view
+	todo todo
+	out  outcome
+	held bool
+}
+
+// decide says what is to be done with a part as it was seen. It is pure, but for the time that view holds.
+func decide(v view) (todo, outcome) {
+	d := decision{view: v, todo: todo{values: map[string]step{}}, held: v.user.holds(v.rec)}
+	if v.part != nil {
+		d.todo.leftover = v.part.GetDeletionTimestamp() != nil
+		d.todo.adopt = v.rec.UID != v.user.GetUID()
+		d.todo.owners = !d.owned() || v.rec.Cleans() != slices.Contains(v.part.GetFinalizers(), v.finalizer)
+		d.todo.labels = !handoff.Labelled(v.part, v.labels)
+	}
+	for _, f := range v.generators {
+		switch {
+		case f.err != nil:
+			d.out.fault(f.ref, f.err) // It is looked at again when the generator comes.
+		case f.object != nil:
+			d.generator(f)
+		}
+	}
+	d.leftovers()
+	d.retired()
+	return d.todo, d.out
+}
+
+// generator decides about the values of one generator.
+func (d *decision) generator(f found) {
+	id := handoff.ID(f.ref)
+	in := handoff.Input{
+		Now: d.now, Suspended: d.user.suspended, Fixed: d.user.fixed, Rotates: d.user.rotates,
+		Held: d.held, Request: d.user.facts.request, Spread: spread(d.user.GetUID(), id),
+	}
+	if e, ok := d.rec.Entries[id]; ok {
+		in.Entry = &e
+	}
+	var err error
+	if in.Spec, err = handoff.SpecHash(f.object); err == nil {
+		in.Interval, err = f.object.GeneratorSpec().RotationInterval.Or(0)
+	}
+	if err != nil {
+		d.out.fault(f.ref, provider.NewError(provider.Invalid, "spec.rotationInterval: %s", err))
+		return
+	}
+	action, why, next := handoff.Decide(in)
+	if action == handoff.Nothing {
+		d.todo.current = append(d.todo.current, id)
+		if !next.IsZero() {
+			d.out.due(next, d.now)
+		}
+		return
+	}
+	if f.refused != nil {
+		d.out.moved = d.out.moved || errors.Is(f.refused, errLabels)
+		d.out.fault(f.ref, f.refused)
+		return
+	}
+	if n := len(d.rec.Retired); action == handoff.Make && n >= maxRetired {
+		d.out.fault(f.ref, provider.NewError(provider.Conflict, "%d credentials that were replaced have yet to be revoked, so no other is made; see that the object is in step", n))
+		return
+	}
+	if wait := d.attempts.wait(id, cause{in.Spec, in.Request}, d.now); wait > 0 {
+		d.out.fault(f.ref, d.attempts.failed(id))
+		d.out.again(wait)
+		return
+	}
+	d.todo.values[id] = step{ref: f.ref, action: action, why: why, spec: in.Spec, keepPrevious: f.object.GeneratorSpec().KeepPrevious}
+}
+
+// leftovers decides about values that are not wanted any more, and about those that were replaced.
+func (d *decision) leftovers() {
+	wanted, drops := map[string]bool{}, map[string]bool{}
+	for _, f := range d.generators {
+		id := handoff.ID(f.ref)
+		wanted[id] = f.object != nil || f.err != nil
+		drops[id] = f.object != nil && !f.object.GeneratorSpec().KeepPrevious
+	}
+	for _, id := range slices.Sorted(maps.Keys(d.rec.Entries)) {
+		switch e := d.rec.Entries[id]; {
+		case !wanted[id] && d.user.settled && !d.user.named[e.Version]:
+			d.todo.dropped = append(d.todo.dropped, id)
+		case e.Previous != "" && drops[id]:
+			d.todo.unkept = append(d.todo.unkept, id)
+		}
+	}
+}
+
+// retired decides about credentials that were replaced.
+func (d *decision) retired() {
+	for _, c := range d.rec.Retired {
+		switch {
+		case expired(c.Expires, d.now), !c.Release.IsZero() && d.out.due(c.Release, d.now):
+			d.todo.revoked = append(d.todo.revoked, c)
+		case c.Release.IsZero() && d.held && !d.user.named[c.Version] && !d.rec.Kept(c):
+			d.todo.freed = append(d.todo.freed, c)
+		}
+	}
+}
+
+// owned reports whether the part is owned by the object, and by the Secret that was made from it. Secrets that were
+// made from it before may own it, too: they may hold its values still. The collector takes out what is gone.
+func (d *decision) owned() bool {
+	owners := d.part.GetOwnerReferences()
+	has := func(uid types.UID) bool {
+		return slices.ContainsFunc(owners, func(o metav1.OwnerReference) bool { return o.UID == uid })
+	}
+	switch {
+	case !has(d.user.GetUID()):
+		return false
+	case d.user.target == "":
+		return true
+	case d.target != "":
+		return has(d.target)
+	}
+	// Another module writes it, and so this cache has none of it. The collector takes out one that is gone; that it
+	// is there again comes as no event.
+	d.out.again(holdInterval)
+	return slices.ContainsFunc(owners, func(o metav1.OwnerReference) bool { return o.Kind == secretKind && o.Name == d.user.target })
+}
+
+func expired(at, now time.Time) bool { return !at.IsZero() && now.After(at) }
+
+// spread returns a number in [0, 1) that is always the same for the values of one generator.
+func spread(uid types.UID, id string) float64 {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(string(uid) + id))
+	return float64(h.Sum32()) / (1 << 32)
+}

@@ -1,0 +1,198 @@
+package generated
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/direct-secrets/direct-secrets/common/internal/handoff"
+	"github.com/direct-secrets/direct-secrets/common/provider"
+)
+
+// draft is a part as it shall be.
+type draft struct {
+	rec  handoff.Record
+	data map[string][]byte
+	// used are the IDs of values that were made for it, rotated why those before them are replaced.
+	used    []string
+	rotated map[string]string
+}
+
+// newDraft returns the part as it is; live is nil if there is none. The object of its record changes only when it is
+// written: until then the fence has to see that it may be another object's.
+func newDraft(rec handoff.Record, live *corev1.Secret, carried []handoff.Retired) *draft {
+	d := &draft{rec: rec, data: map[string][]byte{}, rotated: map[string]string{}}
+	d.rec.Entries = maps.Clone(rec.Entries)
+	if d.rec.Entries == nil {
+		d.rec.Entries = map[string]handoff.Entry{}
+	}
+	d.rec.Retired = slices.Clone(rec.Retired)
+	if live != nil {
+		maps.Copy(d.data, live.Data)
+	}
+	for id := range rec.Entries {
+		if _, ok := handoff.Decode(d.data, id); !ok {
+			d.retire(id) // Somebody has taken the values away.
+		}
+	}
+	d.rec.Retired = append(d.rec.Retired, carried...)
+	return d
+}
+
+// retire takes the values of a generator out.
+func (d *draft) retire(id string) {
+	d.rec.Retire(id)
+	delete(d.data, id)
+}
+
+// drop takes out what nobody wants any more.
+func (d *draft) drop(t todo) {
+	for _, id := range t.dropped {
+		d.retire(id)
+	}
+	for _, id := range t.unkept {
+		v, ok := handoff.Decode(d.data, id)
+		if !ok {
+			continue
+		}
+		v.Previous = nil
+		e := d.rec.Entries[id]
+		e.Previous, e.Version = "", handoff.NewVersion()
+		if raw, err := v.Encode(); err == nil {
+			d.data[id], d.rec.Entries[id] = raw, e
+		}
+	}
+}
+
+// put puts new values of a generator in, made for a step and a refresh request.
+func (d *draft) put(id string, s step, m made, refresh string) error {
+	e := handoff.Entry{
+		Generator: m.generator, Version: m.version, Spec: m.spec, Request: refresh,
+		Made: m.at, Expires: m.Expires, State: m.State, Clean: m.State != "" && m.cleans,
+	}
+	was, replaces := d.rec.Entries[id]
+	v := handoff.Values{Current: m.Values}
+	if before, ok := handoff.Decode(d.data, id); ok && s.keepPrevious {
+		v.Previous, e.Previous = before.Current, was.Version
+	}
+	raw, err := v.Encode()
+	if err != nil {
+		return err
+	}
+	d.rec.Retire(id)
+	d.data[id], d.rec.Entries[id], d.used = raw, e, append(d.used, id)
+	if replaces {
+		d.rotated[id] = s.why
+	}
+	return nil
+}
+
+// maker has generators make and renew the values of one object.
+type maker struct {
+	generators *generators
+	req        request
+	// refresh is the request for a refresh that the values are made for.
+	refresh string
+	obj     *object
+	now     time.Time
+	out     *outcome
+}
+
+// value makes or renews the values of one generator. A failure leaves those in place as they are.
+func (m *maker) value(ctx context.Context, id string, s step, d *draft) {
+	var err error
+	if s.action == handoff.Renew {
+		err = m.renew(ctx, id, s, d)
+	} else {
+		var v made
+		if v, err = m.make(ctx, id, s); err == nil {
+			err = d.put(id, s, v, m.refresh)
+		}
+	}
+	switch {
+	case errors.Is(err, errBusy):
+		m.out.again(lastBackoff) // The object that waits longest may be deleted by then, and no other be woken.
+	case err != nil:
+		m.out.again(m.obj.fail(id, m.cause(s.spec), m.now, err))
+		m.out.fault(s.ref, err)
+	default:
+		m.obj.succeed(id)
+	}
+}
+
+func (m *maker) cause(spec string) cause { return cause{spec, m.refresh} }
+
+// renew has values live longer. Where that is not possible they are replaced in the next reconcile.
+func (m *maker) renew(ctx context.Context, id string, s step, d *draft) error {
+	e := d.rec.Entries[id]
+	got, err := m.generators.renew(ctx, m.req, s.ref, e.State)
+	switch {
+	case errors.Is(err, provider.ErrNotRenewable) || provider.IsNotFound(err):
+		e.Final, m.out.moved = true, true
+	case err != nil:
+		return err
+	default:
+		e.State, e.Expires, e.Renewed = got.State, got.Expires, m.now
+	}
+	d.rec.Entries[id] = e
+	return nil
+}
+
+// make has new values made, unless there are some that no part holds yet.
+func (m *maker) make(ctx context.Context, id string, s step) (made, error) {
+	v, ok := m.obj.made[id]
+	if ok && v.spec == s.spec && handoff.CheckValues(v.Values) == nil && !expired(v.Expires, m.now.Add(m.now.Sub(v.at))) {
+		return v, nil
+	}
+	if ok {
+		if err := m.abandon(ctx, id, v); err != nil {
+			return made{}, err
+		}
+	}
+	v = made{generator: generatorOf(s.ref), version: handoff.NewVersion(), spec: s.spec, at: m.now}
+	var err error
+	if v.Generated, v.cleans, err = m.generators.generate(ctx, m.req, s.ref); err != nil {
+		return made{}, err
+	}
+	m.obj.made[id] = v
+	if err := handoff.CheckValues(v.Values); err != nil {
+		return made{}, errors.Join(err, m.abandon(ctx, id, v))
+	}
+	return v, nil
+}
+
+// abandon revokes values that no part will hold.
+func (m *maker) abandon(ctx context.Context, id string, v made) error {
+	if v.cleans && v.State != "" && !expired(v.Expires, m.now) {
+		if err := m.generators.cleanup(ctx, m.req, v.generator, v.State); err != nil {
+			return err
+		}
+	}
+	delete(m.obj.made, id)
+	return nil
+}
+
+// discard revokes values that were made for nothing, since another process was first. Those of steps, by ID, are
+// still wanted.
+func (m *maker) discard(ctx context.Context, steps map[string]step) {
+	for id, v := range m.obj.made {
+		if _, wanted := steps[id]; wanted || m.obj.wait(id, m.cause(v.spec), m.now) > 0 {
+			continue
+		}
+		m.tryAbandon(ctx, id, v)
+	}
+}
+
+// tryAbandon is abandon that is tried again.
+func (m *maker) tryAbandon(ctx context.Context, id string, v made) {
+	what := "made " + id
+	if wait := m.obj.wait(what, cause{}, m.now); wait > 0 {
+		m.out.again(wait)
+	} else if err := m.abandon(ctx, id, v); err != nil {
+		m.out.again(m.obj.fail(what, cause{}, m.now, err))
+	}
+}

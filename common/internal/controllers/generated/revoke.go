@@ -1,0 +1,183 @@
+package generated
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/direct-secrets/direct-secrets/common/internal/handoff"
+	"github.com/direct-secrets/direct-secrets/common/provider"
+)
+
+// patience is how long a part is kept in a namespace that terminates for the sake of what is to be revoked.
+const patience = 5 * time.Minute
+
+// holdInterval is how often a part is looked at that is held for the sake of a Secret.
+const holdInterval = time.Minute
+
+// revoker revokes credentials of one object.
+type revoker struct {
+	generators *generators
+	parts      *parts
+	req        request
+	obj        *object
+	now        time.Time
+	out        *outcome
+	// warn reports what went wrong with a credential.
+	warn func(of handoff.Generator, message string)
+}
+
+// revoke revokes what no consumer holds any more, when its time has come.
+func (r *revoker) revoke(ctx context.Context, t todo, d *draft) {
+	for _, c := range slices.Concat(t.freed, t.revoked) {
+		i := slices.IndexFunc(d.rec.Retired, func(r handoff.Retired) bool { return r.Version == c.Version && r.State == c.State })
+		if i < 0 {
+			continue
+		}
+		var done bool
+		if d.rec.Retired[i].Release, done = r.step(ctx, c); done {
+			d.rec.Retired = slices.Delete(d.rec.Retired, i, i+1)
+		}
+	}
+}
+
+// step brings a credential a step closer to its end, and returns when it is to be revoked if it is not yet.
+func (r *revoker) step(ctx context.Context, c handoff.Retired) (release time.Time, done bool) {
+	if expired(c.Expires, r.now) {
+		return c.Release, true
+	}
+	if c.UID != "" {
+		if used, err := r.parts.inUse(ctx, r.req.Namespace, r.req.Name, c.UID); err != nil || used {
+			r.out.again(holdInterval)
+			return c.Release, false
+		}
+	}
+	if c.Release.IsZero() {
+		linger, err := r.generators.linger(ctx, r.req, c.Generator)
+		if err != nil {
+			r.out.again(r.obj.fail("retired "+c.Version, cause{}, r.now, err))
+			return c.Release, false
+		}
+		if linger > 0 {
+			r.out.again(linger)
+			return r.now.Add(linger), false
+		}
+	}
+	return c.Release, r.end(ctx, c) == nil
+}
+
+// end revokes a credential, unless it has expired.
+func (r *revoker) end(ctx context.Context, c handoff.Retired) error {
+	if expired(c.Expires, r.now) {
+		return nil
+	}
+	what := "retired " + c.Version
+	if wait := r.obj.wait(what, cause{}, r.now); wait > 0 {
+		r.out.again(wait)
+		return r.obj.failed(what)
+	}
+	err := r.generators.cleanup(ctx, r.req, c.Generator, c.State)
+	switch {
+	case errors.Is(err, errBusy):
+		r.out.again(lastBackoff)
+	case err != nil:
+		r.out.again(r.obj.fail(what, cause{}, r.now, err))
+		safe := provider.Safe(err)
+		r.warn(c.Generator, "a credential that was replaced could not be revoked yet: "+string(safe.Class)+": "+safe.Message)
+	default:
+		r.obj.succeed(what)
+	}
+	return err
+}
+
+// carried revokes credentials of a part that somebody has deleted, after their object is gone, too.
+func (r *revoker) carried(ctx context.Context) error {
+	if len(r.obj.carried) == 0 {
+		return nil
+	}
+	r.out.moved = true
+	used, err := r.parts.inUse(ctx, r.req.Namespace, r.req.Name, holders(r.obj.uid, r.obj.carried, r.now)...)
+	if err == nil && !used {
+		r.obj.carried = slices.DeleteFunc(r.obj.carried, func(c handoff.Retired) bool { return r.end(ctx, c) == nil })
+	}
+	return err
+}
+
+// finish revokes all that a part holds that is being deleted, and lets it go.
+func (r *revoker) finish(ctx context.Context, live *corev1.Secret, rec handoff.Record) error {
+	if !r.parts.bears(live) {
+		return nil
+	}
+	retireAll(&rec)
+	used, err := r.parts.inUse(ctx, r.req.Namespace, rec.Name, holders(rec.UID, rec.Retired, r.now)...)
+	if err != nil || used {
+		r.out.again(holdInterval) // The end of that Secret brings it back.
+		return err
+	}
+	left := 0
+	for _, c := range rec.Retired {
+		if err := r.end(ctx, c); err != nil {
+			left++
+			if !c.Expires.IsZero() {
+				r.out.again(c.Expires.Sub(r.now) + time.Second)
+			}
+		}
+	}
+	if left > 0 {
+		phase, err := r.parts.phase(ctx, live.Namespace)
+		late := phase == gone || phase == terminating && r.out.due(live.DeletionTimestamp.Add(patience), r.now)
+		if err != nil || !late {
+			return err
+		}
+		r.warn(rec.Retired[0].Generator, "the namespace terminates, so credentials that could not be revoked stay until they expire")
+	}
+	return r.letGo(ctx, live)
+}
+
+// replace has a part made anew that somebody has deleted while its values are in use. Those are revoked as
+// if they had been replaced: when the new ones have arrived, and no Secret of an object before this one holds them.
+// uid is that of the object.
+func (r *revoker) replace(ctx context.Context, live *corev1.Secret, rec handoff.Record, uid types.UID) error {
+	r.out.moved = true
+	if !r.parts.bears(live) {
+		return nil // Somebody else's finalizer.
+	}
+	retireAll(&rec)
+	if rec.UID != uid {
+		for i := range rec.Retired {
+			rec.Retired[i].UID = cmp.Or(rec.Retired[i].UID, rec.UID)
+		}
+	}
+	r.obj.carried = rec.Retired
+	return r.letGo(ctx, live)
+}
+
+func (r *revoker) letGo(ctx context.Context, live *corev1.Secret) error {
+	moved, err := r.parts.letGo(ctx, live)
+	r.out.moved = r.out.moved || moved
+	return err
+}
+
+func retireAll(rec *handoff.Record) {
+	for id := range maps.Clone(rec.Entries) {
+		rec.Retire(id)
+	}
+}
+
+// holders returns the objects for which credentials were made that have not expired: uid, but for those that an object
+// of the name before it has left.
+func holders(uid types.UID, of []handoff.Retired, now time.Time) []types.UID {
+	var all []types.UID
+	for _, c := range of {
+		if holder := cmp.Or(c.UID, uid); !expired(c.Expires, now) && !slices.Contains(all, holder) {
+			all = append(all, holder)
+		}
+	}
+	return all
+}
