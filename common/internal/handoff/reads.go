@@ -48,7 +48,7 @@ const (
 
 // SourceID names one read of one store. It is the same in every version: two modules must agree on it.
 func SourceID(ref v1alpha1.StoreRef, r provider.Read) string {
-	return hash(ref.APIVersion, ref.Kind, ref.Name, r.Ref.Key, r.Ref.Version, strconv.FormatBool(r.Ref.Metadata),
+	return Hash(ref.APIVersion, ref.Kind, ref.Name, r.Ref.Key, r.Ref.Version, strconv.FormatBool(r.Ref.Metadata),
 		r.Search.Path, r.Search.Name, r.Search.Tags)
 }
 

@@ -1,7 +1,6 @@
 // Package handoff is what modules contribute to each other's objects: the values that a module's generators made for an
 // object, or what it read for an object that another module reconciles. A contribution is stored in a Secret, the part,
-// and recorded in the status of the object, by one field manager for each contributor. The package also decides when
-// generated values are replaced, renewed or revoked.
+// and recorded in the status of the object, by one field manager for each contributor.
 //
 // Generated values are stable because they are stored in a part: it is owned by the object and by the Secret that is made
 // from it, and is deleted with the last of them.
@@ -38,7 +37,7 @@ const maxName = validation.DNS1123SubdomainMaxLength
 
 // partName returns the name of the part that a contributor stores for an object.
 func partName(kind, name, contributor, class string) string {
-	suffix := "-part-" + hash(kind, name, contributor, class)
+	suffix := "-part-" + Hash(kind, name, contributor, class)
 	return strings.TrimRight(name[:min(len(name), maxName-len(suffix))], "-.") + suffix
 }
 
@@ -46,9 +45,10 @@ func partName(kind, name, contributor, class string) string {
 func Finalizer(module string) string { return module + "/part" }
 
 // ID names the values of one generator in a part.
-func ID(ref v1alpha1.StoreRef) string { return hash(ref.Kind, ref.Name) }
+func ID(ref v1alpha1.StoreRef) string { return Hash(ref.Kind, ref.Name) }
 
-func hash(parts ...string) string {
+// Hash returns a short hash of texts. Every version must build the same: names and versions rest on it.
+func Hash(parts ...string) string {
 	h := sha256.New()
 	for _, p := range parts {
 		_, _ = fmt.Fprintf(h, "%d:%s", len(p), p) // A hash takes all.
@@ -77,7 +77,7 @@ type Entry struct {
 	Generator Generator `json:"generator"`
 	// Version is another for other values.
 	Version string `json:"version"`
-	// Spec is the SpecHash of the generator that made them.
+	// Spec is the hash of the spec of the generator that made them.
 	Spec string `json:"spec"`
 	// Request is the refresh request that was served last.
 	Request string    `json:"request,omitempty"`

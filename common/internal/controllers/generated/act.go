@@ -86,7 +86,7 @@ func (p *pass) unusable(ctx context.Context, live *corev1.Secret, rec handoff.Re
 func (p *pass) fence(ctx context.Context, t todo, rec handoff.Record) (moved bool, err error) {
 	replaces := t.adopt || t.owners || len(t.freed) > 0 || len(t.dropped) > 0
 	for _, s := range t.values {
-		if s.action != handoff.Make {
+		if s.action != doMake {
 			continue
 		}
 		if spec, err := p.generators.specNow(ctx, s.ref, p.req.Namespace); err != nil || spec != s.spec {

@@ -59,7 +59,7 @@ type todo struct {
 // step is what is to be done with the values of one generator.
 type step struct {
 	ref    v1alpha1.StoreRef
-	action handoff.Action
+	action action
 	why    string
 	spec   string
 	// keepPrevious is true if the values that are replaced are kept beside the new ones.
@@ -137,7 +137,7 @@ func decide(v view) (todo, outcome) {
 // generator decides about the values of one generator.
 func (d *decision) generator(f found) {
 	id := handoff.ID(f.ref)
-	in := handoff.Input{
+	in := input{
 		Now: d.now, Suspended: d.user.suspended, Fixed: d.user.fixed, Rotates: d.user.rotates,
 		Held: d.held, Request: d.user.facts.request, Spread: spread(d.user.GetUID(), id),
 	}
@@ -145,15 +145,15 @@ func (d *decision) generator(f found) {
 		in.Entry = &e
 	}
 	var err error
-	if in.Spec, err = handoff.SpecHash(f.object); err == nil {
+	if in.Spec, err = specHash(f.object); err == nil {
 		in.Interval, err = f.object.GeneratorSpec().RotationInterval.Or(0)
 	}
 	if err != nil {
 		d.out.fault(f.ref, provider.NewError(provider.Invalid, "spec.rotationInterval: %s", err))
 		return
 	}
-	action, why, next := handoff.Decide(in)
-	if action == handoff.Nothing {
+	do, why, next := actionDue(in)
+	if do == doNothing {
 		d.todo.current = append(d.todo.current, id)
 		if !next.IsZero() {
 			d.out.due(next, d.now)
@@ -165,7 +165,7 @@ func (d *decision) generator(f found) {
 		d.out.fault(f.ref, f.refused)
 		return
 	}
-	if n := len(d.rec.Retired); action == handoff.Make && n >= maxRetired {
+	if n := len(d.rec.Retired); do == doMake && n >= maxRetired {
 		d.out.fault(f.ref, provider.NewError(provider.Conflict, "%d credentials that were replaced have yet to be revoked, so no other is made; see that the object is in step", n))
 		return
 	}
@@ -174,7 +174,7 @@ func (d *decision) generator(f found) {
 		d.out.again(wait)
 		return
 	}
-	d.todo.values[id] = step{ref: f.ref, action: action, why: why, spec: in.Spec, keepPrevious: f.object.GeneratorSpec().KeepPrevious}
+	d.todo.values[id] = step{ref: f.ref, action: do, why: why, spec: in.Spec, keepPrevious: f.object.GeneratorSpec().KeepPrevious}
 }
 
 // leftovers decides about values that are not wanted any more, and about those that were replaced.

@@ -105,7 +105,7 @@ type maker struct {
 // value makes or renews the values of one generator. A failure leaves those in place as they are.
 func (m *maker) value(ctx context.Context, id string, s step, d *draft) {
 	var err error
-	if s.action == handoff.Renew {
+	if s.action == doRenew {
 		err = m.renew(ctx, id, s, d)
 	} else {
 		var v made

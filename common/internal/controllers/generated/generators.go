@@ -174,7 +174,7 @@ func (g *generators) linger(ctx context.Context, req request, of handoff.Generat
 	return d, err
 }
 
-// specNow returns the SpecHash of a generator by a live read; empty if there is none.
+// specNow returns the specHash of a generator by a live read; empty if there is none.
 func (g *generators) specNow(ctx context.Context, ref v1alpha1.StoreRef, namespace string) (string, error) {
 	k, ok := g.routes.Serves(&ref)
 	if !ok {
@@ -187,7 +187,7 @@ func (g *generators) specNow(ctx context.Context, ref v1alpha1.StoreRef, namespa
 	if err := g.client.Get(ctx, k.Key(ref.Name, namespace), o); err != nil {
 		return "", errors.Wrap(client.IgnoreNotFound(err), "cannot read the generator")
 	}
-	return handoff.SpecHash(o)
+	return specHash(o)
 }
 
 func refTo(g handoff.Generator) v1alpha1.StoreRef {

@@ -32,7 +32,7 @@ func (m *memory) object(req request, uid types.UID) *object {
 	}
 	if o.uid != uid {
 		o.uid, o.told = uid, nil
-		o.attempts.reset()
+		o.reset()
 	}
 	return o
 }

@@ -31,7 +31,7 @@ type facts struct {
 	request    string
 	// generators of this module that it uses, each once.
 	generators []v1alpha1.StoreRef
-	// suspended, fixed and rotates are as those of handoff.Input.
+	// suspended, fixed and rotates are as those of input.
 	suspended, fixed, rotates bool
 	// settled is true if the object is in step at its present generation.
 	settled bool

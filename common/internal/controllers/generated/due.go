@@ -1,23 +1,27 @@
-package handoff
+package generated
 
-import "time"
+import (
+	"time"
 
-// An Action is what is to be done with the values of one generator.
-type Action string
+	"github.com/direct-secrets/direct-secrets/common/internal/handoff"
+)
+
+// An action is what is to be done with the values of one generator.
+type action string
 
 // The actions.
 const (
-	Nothing Action = ""
-	// Make makes new values. Those in place stay until the new ones are kept.
-	Make Action = "make"
-	// Renew has those in place live longer.
-	Renew Action = "renew"
+	doNothing action = ""
+	// doMake makes new values. Those in place stay until the new ones are kept.
+	doMake action = "make"
+	// doRenew has those in place live longer.
+	doRenew action = "renew"
 )
 
-// Input is what the decision about the values of one generator rests on.
-type Input struct {
+// input is what the decision about the values of one generator rests on.
+type input struct {
 	// Entry describes the values; nil if there are none.
-	Entry *Entry
+	Entry *handoff.Entry
 	Now   time.Time
 	// Suspended objects get no other values; those that they have are kept alive.
 	Suspended bool
@@ -30,7 +34,7 @@ type Input struct {
 	Held bool
 	// Request is the refresh that is asked for.
 	Request string
-	// Spec is the SpecHash of the generator.
+	// Spec is the specHash of the generator.
 	Spec string
 	// Interval after which values are replaced; 0 for never.
 	Interval time.Duration
@@ -40,58 +44,58 @@ type Input struct {
 
 // Reasons to make new values.
 const (
-	First     = "first"
-	Requested = "a refresh was requested"
-	Changed   = "the generator has changed"
-	Elapsed   = "rotationInterval has passed"
-	Expiring  = "they expire"
+	whyFirst     = "first"
+	whyRequested = "a refresh was requested"
+	whyChanged   = "the generator has changed"
+	whyElapsed   = "rotationInterval has passed"
+	whyExpiring  = "they expire"
 )
 
-// Decide says what is to be done with the values of one generator and why, and when to ask again; a zero
+// actionDue says what is to be done with the values of one generator and why, and when to ask again; a zero
 // time stands for never.
-func Decide(in Input) (a Action, why string, next time.Time) {
+func actionDue(in input) (a action, why string, next time.Time) {
 	e := in.Entry
 	if e == nil {
 		if in.Suspended {
-			return Nothing, "", time.Time{}
+			return doNothing, "", time.Time{}
 		}
-		return Make, First, time.Time{}
+		return doMake, whyFirst, time.Time{}
 	}
 	replaces := !in.Suspended && !in.Fixed
 	rotates := in.Rotates && replaces
 	switch {
 	case replaces && in.Request != "" && in.Request != e.Request:
-		return Make, Requested, time.Time{}
+		return doMake, whyRequested, time.Time{}
 	case rotates && in.Spec != e.Spec:
-		return Make, Changed, time.Time{}
+		return doMake, whyChanged, time.Time{}
 	}
 	if rotates && in.Held && in.Interval > 0 {
 		if next = e.Made.Add(early(in.Interval, in.Spread)); !in.Now.Before(next) {
-			return Make, Elapsed, time.Time{}
+			return doMake, whyElapsed, time.Time{}
 		}
 	}
 	if e.Expires.IsZero() {
-		return Nothing, "", next
+		return doNothing, "", next
 	}
 	return in.expiring(rotates, next)
 }
 
-// expiring is Decide for values that expire. next is when they are to be looked at for another reason.
-func (in Input) expiring(rotates bool, next time.Time) (Action, string, time.Time) {
+// expiring is actionDue for values that expire. next is when they are to be looked at for another reason.
+func (in input) expiring(rotates bool, next time.Time) (action, string, time.Time) {
 	e := in.Entry
-	if due := e.renewal(in.Spread); in.Now.Before(due) {
+	if due := renewal(*e, in.Spread); in.Now.Before(due) {
 		if next.IsZero() || due.Before(next) {
 			next = due
 		}
-		return Nothing, "", next
+		return doNothing, "", next
 	}
 	switch {
 	case !e.Final && e.State != "" && in.Now.Before(e.Expires):
-		return Renew, "", next
+		return doRenew, "", next
 	case rotates:
-		return Make, Expiring, time.Time{}
+		return doMake, whyExpiring, time.Time{}
 	}
-	return Nothing, "", next
+	return doNothing, "", next
 }
 
 // shortest is the least time between two renewals. What makes credentials from one that is about to end makes
@@ -99,7 +103,7 @@ func (in Input) expiring(rotates bool, next time.Time) (Action, string, time.Tim
 const shortest = 10 * time.Second
 
 // renewal is when values that expire are renewed or replaced: when two thirds of their time have passed.
-func (e Entry) renewal(spread float64) time.Time {
+func renewal(e handoff.Entry, spread float64) time.Time {
 	since := e.Made
 	if !e.Renewed.IsZero() {
 		since = e.Renewed

@@ -1,4 +1,4 @@
-package handoff
+package generated
 
 import (
 	"encoding/json"
@@ -8,6 +8,7 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/internal/handoff"
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
@@ -27,10 +28,10 @@ func fieldsOf(structs ...any) map[string]bool {
 	return names
 }
 
-// SpecHash returns a hash of the fields of a generator's spec that bear on its values. It covers what a
+// specHash returns a hash of the fields of a generator's spec that bear on its values. It covers what a
 // person has written and no default, so that neither a new field nor another default changes it in an
 // upgrade: then every value would be replaced.
-func SpecHash(o provider.GeneratorObject) (string, error) {
+func specHash(o provider.GeneratorObject) (string, error) {
 	raw, err := json.Marshal(o)
 	if err != nil {
 		return "", errors.Wrap(err, "cannot encode the generator")
@@ -53,5 +54,5 @@ func SpecHash(o provider.GeneratorObject) (string, error) {
 		own[k] = value
 	}
 	canonical, err := json.Marshal(own)
-	return hash(string(canonical)), errors.Wrap(err, "cannot encode the generator")
+	return handoff.Hash(string(canonical)), errors.Wrap(err, "cannot encode the generator")
 }
