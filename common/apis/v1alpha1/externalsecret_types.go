@@ -489,9 +489,9 @@ type PartStatus struct {
 
 // Condition types, after the kstatus conventions of sigs.k8s.io/cli-utils.
 const (
-	// ConditionReady is True while the Secret is as the spec asks.
+	// ConditionReady is True while all is as the spec asks.
 	ConditionReady = "Ready"
-	// ConditionReconciling is True while something failed and is tried again.
+	// ConditionReconciling is True while something failed and is retried, or has yet to finish.
 	ConditionReconciling = "Reconciling"
 	// ConditionStalled is True when only a change by a person can help.
 	ConditionStalled = "Stalled"

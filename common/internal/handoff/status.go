@@ -2,26 +2,19 @@ package handoff
 
 import (
 	"context"
-	"encoding/json"
 	"slices"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
-	kerrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
-	"github.com/direct-secrets/direct-secrets/common/internal/message"
-
+	"github.com/direct-secrets/direct-secrets/common/internal/status"
 	"github.com/direct-secrets/direct-secrets/common/internal/target"
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
-
-// maxMessage bounds the message of a part.
-const maxMessage = 1024
 
 // Said is what there is to say of a part.
 type Said struct {
@@ -87,7 +80,7 @@ func (s Said) entry(c Contributor, is *v1alpha1.PartStatus) *v1alpha1.PartStatus
 	}
 	want := &v1alpha1.PartStatus{
 		Module: c.Key(), Group: c.Group, Class: c.Class, Purpose: c.Purpose,
-		Reason: s.Reason, ErrorClass: string(s.Class), Message: message.Cut(s.Message, maxMessage),
+		Reason: s.Reason, ErrorClass: string(s.Class), Message: status.Cut(s.Message, status.MaxMessage),
 	}
 	switch {
 	case s.Part != nil:
@@ -117,22 +110,12 @@ func (r Recorder) apply(ctx context.Context, kind string, o client.Object, s *v1
 	if s != nil {
 		parts = append(parts, *s)
 	}
-	body, err := json.Marshal(map[string]any{
-		"apiVersion": v1alpha1.GroupVersion.String(), "kind": kind,
-		"metadata": map[string]any{"name": o.GetName(), "namespace": o.GetNamespace(), "uid": o.GetUID()},
-		"status":   map[string]any{"parts": parts},
-	})
-	if err != nil {
-		return "", errors.Wrap(err, "cannot encode the status")
-	}
 	out := &unstructured.Unstructured{}
 	out.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(kind))
-	out.SetNamespace(o.GetNamespace())
-	out.SetName(o.GetName())
-	err = r.Client.Status().Patch(ctx, out, client.RawPatch(types.ApplyPatchType, body),
-		client.FieldOwner(target.FieldManager("direct-secrets-part:", r.Key())), client.ForceOwnership)
-	if kerrors.IsConflict(err) || kerrors.IsNotFound(err) {
-		return "", nil // It is another object by now, or none.
+	manager := target.FieldManager("direct-secrets-part:", r.Key())
+	written, err := status.Apply(ctx, r.Client, kind, o, manager, map[string]any{"parts": parts}, out)
+	if !written {
+		return "", errors.Wrap(err, "cannot record the part")
 	}
-	return out.GetResourceVersion(), errors.Wrap(err, "cannot record the part")
+	return out.GetResourceVersion(), nil
 }

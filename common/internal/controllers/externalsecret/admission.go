@@ -16,6 +16,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/queue"
 	"github.com/direct-secrets/direct-secrets/common/internal/render"
 	"github.com/direct-secrets/direct-secrets/common/internal/resolve"
+	"github.com/direct-secrets/direct-secrets/common/internal/status"
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
@@ -36,7 +37,7 @@ func (p *pass) admit() *verdict {
 				continue
 			}
 			if err := r.Grant.Reads(source.Read); err != nil {
-				v := stalled(v1alpha1.ReasonForbidden, fmt.Sprintf("%s %q: %s", ref.Kind, ref.Name, err))
+				v := status.Stalled(v1alpha1.ReasonForbidden, fmt.Sprintf("%s %q: %s", ref.Kind, ref.Name, err))
 				return &v
 			}
 		}

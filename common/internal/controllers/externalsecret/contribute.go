@@ -22,6 +22,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/policy"
 	"github.com/direct-secrets/direct-secrets/common/internal/render"
 	"github.com/direct-secrets/direct-secrets/common/internal/resolve"
+	"github.com/direct-secrets/direct-secrets/common/internal/status"
 	"github.com/direct-secrets/direct-secrets/common/internal/target"
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
@@ -88,7 +89,7 @@ func (p *pass) contribute(ctx context.Context) (reconcile.Result, error) {
 	}
 	if p.plan, err = render.NewPlan(p.es); err != nil {
 		p.obj.forget()
-		return p.say(ctx, stalled(v1alpha1.ReasonInvalidSpec, err.Error()), 0)
+		return p.say(ctx, status.Stalled(v1alpha1.ReasonInvalidSpec, err.Error()), 0)
 	}
 	p.plan.Texts = nil
 	switch err := p.resolve(ctx); {
@@ -300,14 +301,14 @@ func (p *pass) say(ctx context.Context, v verdict, wait time.Duration) (reconcil
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	said := handoff.Said{Message: v.message, Reason: v.reason, Class: v.class}
+	said := handoff.Said{Message: v.Message, Reason: v.Reason, Class: v.Class}
 	if said.Reason == v1alpha1.ReasonSecretSyncedError {
 		said.Reason = "" // The usual one.
 	}
 	if m != nil {
 		said.Part = m
 	}
-	metrics.Synced("Part", v.reason)
+	metrics.Synced("Part", v.Reason)
 	if err := p.record(ctx, said); err != nil || wait <= 0 {
 		return reconcile.Result{}, err
 	}

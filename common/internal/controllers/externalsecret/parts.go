@@ -17,6 +17,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/presence"
 	"github.com/direct-secrets/direct-secrets/common/internal/render"
 	"github.com/direct-secrets/direct-secrets/common/internal/resolve"
+	"github.com/direct-secrets/direct-secrets/common/internal/status"
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
@@ -172,7 +173,7 @@ func (p *pass) wrong(parts []recorded, missing []render.Source) *verdict {
 	for _, s := range p.es.Status.Parts {
 		if v := said(s); v != nil && p.heard(s) {
 			// What a store does not allow is not taken from what it allowed before.
-			p.handed.ready = p.handed.ready && v.reason != v1alpha1.ReasonForbidden
+			p.handed.ready = p.handed.ready && v.Reason != v1alpha1.ReasonForbidden
 			return v
 		}
 	}
@@ -211,7 +212,7 @@ func (p *pass) skewed(parts []recorded) *verdict {
 		if len(all) == 0 || slices.ContainsFunc(all, func(m presence.Member) bool { return !presence.Skewed(self.Version, m.Version) }) {
 			continue
 		}
-		v := stalled(v1alpha1.ReasonVersionSkew, fmt.Sprintf("%s is built with common %s and %s with common %s, and their minor versions may differ by one: upgrade the older module", self.Name, self.Version, all[0].Name, all[0].Version))
+		v := status.Stalled(v1alpha1.ReasonVersionSkew, fmt.Sprintf("%s is built with common %s and %s with common %s, and their minor versions may differ by one: upgrade the older module", self.Name, self.Version, all[0].Name, all[0].Version))
 		return &v
 	}
 	return nil
@@ -235,7 +236,7 @@ func (p *pass) absent(s render.Source, since time.Time) *verdict {
 		p.handed.again(wait)
 		return nil
 	}
-	v := stalled(v1alpha1.ReasonProviderNotRunning, why)
+	v := status.Stalled(v1alpha1.ReasonProviderNotRunning, why)
 	return &v
 }
 
@@ -270,7 +271,7 @@ func (p *pass) outdated(parts []recorded) *verdict {
 		}
 		gone, wait := p.opts.Board.MissingClass(&s.Store, r.status.Class, p.es.Namespace, due)
 		if gone {
-			v := stalled(v1alpha1.ReasonProviderNotRunning, p.opts.Board.Hint(&s.Store))
+			v := status.Stalled(v1alpha1.ReasonProviderNotRunning, p.opts.Board.Hint(&s.Store))
 			return &v
 		}
 		p.handed.again(wait)
@@ -290,13 +291,13 @@ func said(s v1alpha1.PartStatus) *verdict {
 	if s.Message == "" {
 		return nil
 	}
-	v := failed(v1alpha1.ReasonSecretSyncedError, s.Message)
-	v.class = provider.Class(s.ErrorClass)
+	v := status.Failed(v1alpha1.ReasonSecretSyncedError, s.Message)
+	v.Class = provider.Class(s.ErrorClass)
 	switch s.Reason {
 	case v1alpha1.ReasonInvalidSpec, v1alpha1.ReasonForbidden:
-		v.reason, v.stalled = s.Reason, true
+		v.Reason, v.Stalled = s.Reason, true
 	case v1alpha1.ReasonStoreNotFound, v1alpha1.ReasonStoreNotReady:
-		v.reason = s.Reason
+		v.Reason = s.Reason
 	}
 	return &v
 }
@@ -316,5 +317,5 @@ func (r *Reconciler) partEvent(o client.Object) (types.NamespacedName, bool) {
 // shown reports whether the status says a verdict already.
 func (p *pass) shown(v verdict) bool {
 	c := meta.FindStatusCondition(p.seen.Conditions, v1alpha1.ConditionReady)
-	return c != nil && c.Status == v.status && c.Reason == v.reason && c.Message == v.text() && c.ObservedGeneration == p.es.Generation
+	return c != nil && c.Status == v.Status && c.Reason == v.Reason && c.Message == v.Text() && c.ObservedGeneration == p.es.Generation
 }

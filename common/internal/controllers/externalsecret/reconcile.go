@@ -27,6 +27,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/recovery"
 	"github.com/direct-secrets/direct-secrets/common/internal/render"
 	"github.com/direct-secrets/direct-secrets/common/internal/resolve"
+	"github.com/direct-secrets/direct-secrets/common/internal/status"
 	"github.com/direct-secrets/direct-secrets/common/internal/target"
 	"github.com/direct-secrets/direct-secrets/common/internal/watch"
 	"github.com/direct-secrets/direct-secrets/common/provider"
@@ -180,12 +181,12 @@ func (p *pass) run(ctx context.Context) (reconcile.Result, error) {
 	}
 	if p.es.Spec.Suspend {
 		p.obj.forget()
-		return p.done(ctx, p.suspended(), 0)
+		return p.done(ctx, verdict{Reason: v1alpha1.ReasonSuspended, Message: "spec.suspend is true: nothing is read or written"}, 0)
 	}
 	var err error
 	if p.plan, err = render.NewPlan(p.es); err != nil {
 		p.obj.forget()
-		return p.done(ctx, stalled(v1alpha1.ReasonInvalidSpec, err.Error()), 0)
+		return p.done(ctx, status.Stalled(v1alpha1.ReasonInvalidSpec, err.Error()), 0)
 	}
 	switch err := p.resolve(ctx); {
 	case missing(err):
@@ -409,7 +410,7 @@ func (p *pass) reason() string {
 func (p *pass) standing() verdict {
 	c := meta.FindStatusCondition(p.seen.Conditions, v1alpha1.ConditionReady)
 	if c != nil && (p.yields || (c.Status == metav1.ConditionTrue && c.Reason != v1alpha1.ReasonSuspended)) {
-		return verdict{status: c.Status, reason: c.Reason, message: c.Message, stalled: p.yields}
+		return verdict{Status: c.Status, Reason: c.Reason, Message: c.Message, Stalled: p.yields}
 	}
 	return synced("")
 }
@@ -508,7 +509,7 @@ func (p *pass) arrived(ctx context.Context, values render.Values, at time.Time) 
 func (p *pass) unread(ctx context.Context, err error) (reconcile.Result, error) {
 	p.obj.forget()
 	if kerrors.IsForbidden(err) {
-		return p.retry(ctx, failed(v1alpha1.ReasonForbidden, "spec.target.template.templateFrom: "+err.Error()), 0)
+		return p.retry(ctx, status.Failed(v1alpha1.ReasonForbidden, "spec.target.template.templateFrom: "+err.Error()), 0)
 	}
 	return reconcile.Result{}, err
 }
@@ -572,13 +573,13 @@ func refused(ref v1alpha1.StoreRef, r resolved) verdict {
 	message := fmt.Sprintf("%s %q %s", ref.Kind, name, r.refusal.Message)
 	switch r.refusal.Why { //nolint:exhaustive // For these only a person can help.
 	case resolve.WrongKind:
-		return stalled(v1alpha1.ReasonInvalidSpec, message)
+		return status.Stalled(v1alpha1.ReasonInvalidSpec, message)
 	case resolve.ClusterKind, resolve.NotAdmitted:
-		return stalled(v1alpha1.ReasonForbidden, message)
+		return status.Stalled(v1alpha1.ReasonForbidden, message)
 	case resolve.Absent:
-		return failed(v1alpha1.ReasonStoreNotFound, message)
+		return status.Failed(v1alpha1.ReasonStoreNotFound, message)
 	}
-	return failed(v1alpha1.ReasonStoreNotReady, message)
+	return status.Failed(v1alpha1.ReasonStoreNotReady, message)
 }
 
 // succeed notes that the target is as the answer of the provider wants it, and plans the next
@@ -592,7 +593,7 @@ func (p *pass) succeed(ctx context.Context, a *answer, e effect) (reconcile.Resu
 		p.obj.next = a.at.Add(policy.Jitter(p.plan.Interval, p.opts.Random()))
 	}
 	v := p.verdict(a.read, e)
-	if failure := p.handed.problem; failure != nil && v.status == metav1.ConditionTrue {
+	if failure := p.handed.problem; failure != nil && v.Status == metav1.ConditionTrue {
 		v = *failure // The values in place stay, but others were due.
 	}
 	p.next.Sources = a.read.Sources
@@ -617,11 +618,11 @@ func (p *pass) succeed(ctx context.Context, a *answer, e effect) (reconcile.Resu
 func (p *pass) verdict(out render.Output, e effect) verdict {
 	switch {
 	case len(e.yielded) > 0:
-		return stalled(v1alpha1.ReasonConflict, fmt.Sprintf("%q of Secret %q: another ExternalSecret writes them; choose other keys or another spec.target.name", e.yielded, p.plan.Target))
+		return status.Stalled(v1alpha1.ReasonConflict, fmt.Sprintf("%q of Secret %q: another ExternalSecret writes them; choose other keys or another spec.target.name", e.yielded, p.plan.Target))
 	case e.absent:
 		return verdict{
-			status: metav1.ConditionTrue, reason: v1alpha1.ReasonSecretDeleted,
-			message: "the provider has nothing of what the spec names, so by deletionPolicy Delete there is no Secret",
+			Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonSecretDeleted,
+			Message: "the provider has nothing of what the spec names, so by deletionPolicy Delete there is no Secret",
 		}
 	case p.es.Spec.Target.CreationPolicy == v1alpha1.CreateNone:
 		return synced("all values can be read; by creationPolicy None no Secret is written")
@@ -673,7 +674,7 @@ func (r *Reconciler) unwatch(key types.NamespacedName) {
 // fighting holds the next revert back, since somebody keeps changing what is ours.
 func (p *pass) fighting(ctx context.Context, wait time.Duration) (reconcile.Result, error) {
 	p.obj.forget()
-	return p.done(ctx, failed(v1alpha1.ReasonConflict, fmt.Sprintf("somebody keeps changing the keys of Secret %q that this object writes, or deletes it; it is put right with back-off", p.plan.Target)), wait)
+	return p.done(ctx, status.Failed(v1alpha1.ReasonConflict, fmt.Sprintf("somebody keeps changing the keys of Secret %q that this object writes, or deletes it; it is put right with back-off", p.plan.Target)), wait)
 }
 
 // retry writes a verdict, and tries again with back-off.
@@ -696,7 +697,7 @@ func (p *pass) done(ctx context.Context, v verdict, wait time.Duration) (reconci
 // conclude writes the status if it changed.
 func (p *pass) conclude(ctx context.Context, v verdict, wait time.Duration) (reconcile.Result, error) {
 	conclude(p.next, p.es.Generation, v)
-	metrics.Synced("ExternalSecret", v.reason)
+	metrics.Synced("ExternalSecret", v.Reason)
 	if err := p.patchStatus(ctx, p.es, p.obj, p.next); err != nil {
 		return reconcile.Result{}, err
 	}
@@ -729,14 +730,6 @@ func (p *pass) remaining() time.Duration {
 		wait = min(wait, p.handed.wait)
 	}
 	return wait
-}
-
-func (p *pass) suspended() verdict {
-	v := verdict{status: metav1.ConditionUnknown, reason: v1alpha1.ReasonSuspended, message: "spec.suspend is true: nothing is read or written"}
-	if c := meta.FindStatusCondition(p.seen.Conditions, v1alpha1.ConditionReady); c != nil {
-		v.status = c.Status
-	}
-	return v
 }
 
 func (p *pass) request() reconcile.Request {

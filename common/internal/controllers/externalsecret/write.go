@@ -20,6 +20,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/policy"
 	"github.com/direct-secrets/direct-secrets/common/internal/render"
 	"github.com/direct-secrets/direct-secrets/common/internal/resolve"
+	"github.com/direct-secrets/direct-secrets/common/internal/status"
 	"github.com/direct-secrets/direct-secrets/common/internal/target"
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
@@ -39,7 +40,7 @@ type awaitError struct {
 }
 
 // Error implements error.
-func (e *awaitError) Error() string { return e.verdict.message }
+func (e *awaitError) Error() string { return e.verdict.Message }
 
 // answer is what the provider said.
 type answer struct {
@@ -239,15 +240,15 @@ func (p *pass) stop(d policy.Decision, secret metav1.Object) error {
 	}
 	switch d.Action { //nolint:exhaustive // The others go on.
 	case policy.Yield:
-		return &awaitError{stalled(v1alpha1.ReasonConflict, d.Message), version}
+		return &awaitError{status.Stalled(v1alpha1.ReasonConflict, d.Message), version}
 	case policy.Missing:
-		return &awaitError{failed(v1alpha1.ReasonSecretMissing, fmt.Sprintf("Secret %q: %s", p.plan.Target, d.Message)), version}
+		return &awaitError{status.Failed(v1alpha1.ReasonSecretMissing, fmt.Sprintf("Secret %q: %s", p.plan.Target, d.Message)), version}
 	case policy.Refuse:
-		v := stalled(v1alpha1.ReasonSecretSyncedError, d.Message)
-		v.class = provider.Invalid
+		v := status.Stalled(v1alpha1.ReasonSecretSyncedError, d.Message)
+		v.Class = provider.Invalid
 		return &awaitError{v, version}
 	case policy.Wait:
-		return &awaitError{failed(v1alpha1.ReasonSecretMissing, fmt.Sprintf("Secret %q: %s; it comes back when its finalizers are gone", p.plan.Target, d.Message)), version}
+		return &awaitError{status.Failed(v1alpha1.ReasonSecretMissing, fmt.Sprintf("Secret %q: %s; it comes back when its finalizers are gone", p.plan.Target, d.Message)), version}
 	}
 	return nil
 }
@@ -295,7 +296,7 @@ func (p *pass) failure(ctx context.Context, err error) (reconcile.Result, error)
 	case errors.As(err, &await):
 		return p.await(ctx, await.verdict, await.version)
 	case errors.As(err, &forbidden):
-		return p.retry(ctx, failed(v1alpha1.ReasonForbidden, forbidden.Message), 0)
+		return p.retry(ctx, status.Failed(v1alpha1.ReasonForbidden, forbidden.Message), 0)
 	case errors.As(err, &invalid):
 		return p.retry(ctx, syncFailed(provider.NewError(provider.Invalid, "%s", invalid.Message)), 0)
 	case errors.As(err, &read):

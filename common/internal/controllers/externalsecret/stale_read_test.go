@@ -2,43 +2,14 @@ package externalsecret
 
 import (
 	"testing"
-	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/internal/dispatch"
 )
-
-// TestConcludeAgain comes to the same verdict a minute later: the status must not change, or every
-// try of an object that fails is a write.
-func TestConcludeAgain(t *testing.T) {
-	cases := map[string]struct {
-		reason  string
-		verdict verdict
-	}{
-		"Synced":  {"A success that changes nothing is not written.", synced("")},
-		"Failed":  {"The same failure again is not written.", failed("SecretSyncedError", "NotFound: no")},
-		"Stalled": {"The same mistake again is not written.", stalled("InvalidSpec", "fix it")},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				st := &v1alpha1.ExternalSecretStatus{}
-				conclude(st, 7, tc.verdict)
-				again := st.DeepCopy()
-				time.Sleep(time.Minute)
-				conclude(again, 7, tc.verdict)
-				if diff := cmp.Diff(st, again); diff != "" {
-					t.Errorf("\n%s\nconclude() again: -first, +second:\n%s", tc.reason, diff)
-				}
-			})
-		})
-	}
-}
 
 // TestNoStaleRead looks at an object that has values for a read that is not wanted any more.
 func TestNoStaleRead(t *testing.T) {

@@ -1,0 +1,133 @@
+package status
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
+	"k8s.io/apimachinery/pkg/api/equality"
+	kerrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+)
+
+// A Kind says how the status of a Kind is written.
+type Kind[O client.Object, S any] struct {
+	// New returns an empty object.
+	New func() O
+	// Status returns the status of an object.
+	Status func(O) *S
+	// Except are the fields of the status that Patch leaves to others.
+	Except []string
+}
+
+// Patch writes a status if it differs from before, which the object o had at version. It is a merge patch guarded by that
+// resourceVersion. After a conflict the object is read live, and the status alone is tried again, unless uid or
+// generation have changed: what was found for another spec must not cover what is known of the present one.
+// Fields that this version does not know survive. It returns the object with its new status, and false if nothing
+// was written. c must not read from a cache.
+func (k Kind[O, S]) Patch(ctx context.Context, c client.Client, o O, version string, before, next *S) (O, bool, error) {
+	var none O
+	if equality.Semantic.DeepEqual(before, next) {
+		return none, false, nil
+	}
+	for {
+		out := k.New()
+		err := Once(ctx, c, o, version, before, next, out, k.Except...)
+		if err == nil {
+			return out, true, nil
+		}
+		if !kerrors.IsConflict(err) {
+			return none, false, errors.Wrap(client.IgnoreNotFound(err), "cannot write the status")
+		}
+		live := k.New()
+		if err := c.Get(ctx, client.ObjectKeyFromObject(o), live); err != nil {
+			return none, false, errors.Wrap(client.IgnoreNotFound(err), "cannot read the object")
+		}
+		if live.GetUID() != o.GetUID() || live.GetGeneration() != o.GetGeneration() {
+			return none, false, nil // The event of that change brings the object back.
+		}
+		before, version = k.Status(live), live.GetResourceVersion()
+	}
+}
+
+// Once writes what differs between two statuses of the object o, and returns the API server's error as it is. out
+// becomes the written object. The patch is guarded by version; an empty one guards by uid only. Use it where a
+// conflict must not be retried, or the object cannot be read live.
+func Once(ctx context.Context, c client.Client, o client.Object, version string, before, next any, out client.Object, except ...string) error {
+	guard := map[string]any{"resourceVersion": version}
+	if version == "" {
+		guard = map[string]any{"uid": o.GetUID()}
+	}
+	diff, err := difference(before, next, except)
+	if err != nil {
+		return err
+	}
+	body, err := json.Marshal(map[string]any{"metadata": guard, "status": diff})
+	if err != nil {
+		return errors.Wrap(err, "cannot encode the status")
+	}
+	out.SetNamespace(o.GetNamespace())
+	out.SetName(o.GetName())
+	return c.Status().Patch(ctx, out, client.RawPatch(types.MergePatchType, body))
+}
+
+// difference returns a merge patch between two statuses. Fields that this version does not know are in neither, so
+// they survive.
+func difference(before, next any, except []string) (map[string]any, error) {
+	from, err := fields(before)
+	if err != nil {
+		return nil, err
+	}
+	to, err := fields(next)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range except {
+		delete(from, name)
+		delete(to, name)
+	}
+	diff := map[string]any{}
+	for name, v := range to {
+		if !equality.Semantic.DeepEqual(from[name], v) {
+			diff[name] = v
+		}
+	}
+	for name := range from {
+		if _, ok := to[name]; !ok {
+			diff[name] = nil
+		}
+	}
+	return diff, nil
+}
+
+func fields(status any) (map[string]any, error) {
+	raw, err := json.Marshal(status)
+	if err != nil {
+		return nil, errors.Wrap(err, "cannot encode the status")
+	}
+	m := map[string]any{}
+	return m, errors.Wrap(json.Unmarshal(raw, &m), "cannot decode the status")
+}
+
+// Apply writes the fields of the status of an object that belong to a field manager, by server-side apply. Fields of
+// other managers stay. out becomes the object as written; it returns false if o is another object by now, or none.
+func Apply(ctx context.Context, c client.Client, kind string, o client.Object, manager string, fields any, out client.Object) (bool, error) {
+	body, err := json.Marshal(map[string]any{
+		"apiVersion": v1alpha1.GroupVersion.String(), "kind": kind,
+		"metadata": map[string]any{"name": o.GetName(), "namespace": o.GetNamespace(), "uid": o.GetUID()},
+		"status":   fields,
+	})
+	if err != nil {
+		return false, errors.Wrap(err, "cannot encode the status")
+	}
+	out.SetNamespace(o.GetNamespace())
+	out.SetName(o.GetName())
+	err = c.Status().Patch(ctx, out, client.RawPatch(types.ApplyPatchType, body), client.FieldOwner(manager), client.ForceOwnership)
+	if kerrors.IsConflict(err) || kerrors.IsNotFound(err) {
+		return false, nil
+	}
+	return err == nil, errors.Wrap(err, "cannot write the status")
+}

@@ -1,0 +1,203 @@
+package status
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/test"
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	kerrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+)
+
+var errBoom = errors.New("boom")
+
+// resource is how the API server names ExternalSecrets in its errors.
+var resource = schema.GroupResource{Group: v1alpha1.Group, Resource: "externalsecrets"}
+
+func TestDifference(t *testing.T) {
+	type status = v1alpha1.ExternalSecretStatus
+	base := status{ObservedGeneration: 1, ObservedRefreshRequest: "r", Binding: &v1alpha1.Binding{Name: "db"}, Parts: []v1alpha1.PartStatus{{Module: "gcp"}}}
+	cases := map[string]struct {
+		reason string
+		change func(*status)
+		want   string
+	}{
+		"Nothing":  {"What is equal is not sent.", func(*status) {}, `{}`},
+		"Changed":  {"Only what differs is sent: fields that this version does not know survive, and so does what others own.", func(s *status) { s.ObservedGeneration = 2 }, `{"observedGeneration":2}`},
+		"Added":    {"A new field is sent.", func(s *status) { s.Sources = []v1alpha1.SourceStatus{{Key: "a"}} }, `{"sources":[{"key":"a"}]}`},
+		"Removed":  {"A field that goes is sent as null.", func(s *status) { s.ObservedRefreshRequest, s.Binding = "", nil }, `{"binding":null,"observedRefreshRequest":null}`},
+		"NotParts": {"Entries of other modules are not sent along.", func(s *status) { s.Binding.Name = "x" }, `{"binding":{"name":"x"}}`},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			next := base.DeepCopy()
+			tc.change(next)
+			diff, err := difference(&base, next, []string{"parts"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			body, err := json.Marshal(diff)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, string(body)); diff != "" {
+				t.Errorf("\n%s\ndifference(): -want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// TestPatch writes a status to an API server that answers each patch with the next error.
+func TestPatch(t *testing.T) {
+	conflict := kerrors.NewConflict(resource, "db", errBoom)
+	gone := kerrors.NewNotFound(resource, "db")
+	type args struct {
+		// next is the status to write; nil leaves it as it is.
+		next    *v1alpha1.ExternalSecretStatus
+		answers []error
+		live    *v1alpha1.ExternalSecret
+		getErr  error
+	}
+	type want struct {
+		// Patches are the bodies that were sent.
+		Patches []string
+		// Written is the resourceVersion of the object that was written; empty if none was.
+		Written string
+		Err     error
+	}
+	next := &v1alpha1.ExternalSecretStatus{ObservedGeneration: 2, Conditions: []metav1.Condition{{Type: "Ready", Status: "False", Reason: "InvalidSpec", Message: "m"}}}
+	body := func(version, status string) string {
+		return `{"metadata":{"resourceVersion":"` + version + `"},"status":` + status + `}`
+	}
+	const full = `{"conditions":[{"lastTransitionTime":null,"message":"m","reason":"InvalidSpec","status":"False","type":"Ready"}],"observedGeneration":2}`
+	live := func(uid string) *v1alpha1.ExternalSecret {
+		es := &v1alpha1.ExternalSecret{}
+		es.UID, es.ResourceVersion, es.Status.ObservedGeneration = "uid", "9", 2
+		if uid != "" {
+			es.UID = "other"
+		}
+		return es
+	}
+	changed := live("")
+	changed.Generation = 3
+
+	cases := map[string]struct {
+		reason string
+		args   args
+		want   want
+	}{
+		"Same":           {"A status that did not change is not written.", args{}, want{}},
+		"Written":        {"One patch, guarded by the version that was seen.", args{next: next, answers: []error{nil}}, want{Patches: []string{body("5", full)}, Written: "10"}},
+		"Conflict":       {"If somebody else wrote, the object is read live, and only the status is tried again: what differs from there.", args{next: next, answers: []error{conflict, nil}, live: live("")}, want{Patches: []string{body("5", full), body("9", `{"conditions":[{"lastTransitionTime":null,"message":"m","reason":"InvalidSpec","status":"False","type":"Ready"}]}`)}, Written: "10"}},
+		"ConflictTwice":  {"And again.", args{next: next, answers: []error{conflict, conflict, nil}, live: live("")}, want{Patches: []string{body("5", full), body("9", `{"conditions":[{"lastTransitionTime":null,"message":"m","reason":"InvalidSpec","status":"False","type":"Ready"}]}`), body("9", `{"conditions":[{"lastTransitionTime":null,"message":"m","reason":"InvalidSpec","status":"False","type":"Ready"}]}`)}, Written: "10"}},
+		"ConflictOther":  {"The status of another incarnation is not ours to write.", args{next: next, answers: []error{conflict}, live: live("other")}, want{Patches: []string{body("5", full)}}},
+		"ConflictSpec":   {"What was found for a spec that has changed does not cover what was found for the new one.", args{next: next, answers: []error{conflict}, live: changed}, want{Patches: []string{body("5", full)}}},
+		"ConflictGone":   {"An object that is gone needs no status.", args{next: next, answers: []error{conflict}, getErr: gone}, want{Patches: []string{body("5", full)}}},
+		"ConflictUnread": {"If it cannot be read, that is an error.", args{next: next, answers: []error{conflict}, getErr: errBoom}, want{Patches: []string{body("5", full)}, Err: errBoom}},
+		"Gone":           {"An object that is gone needs no status.", args{next: next, answers: []error{gone}}, want{Patches: []string{body("5", full)}}},
+		"Refused":        {"Any other answer is an error.", args{next: next, answers: []error{errBoom}}, want{Patches: []string{body("5", full)}, Err: errBoom}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			var got want
+			answers := tc.args.answers
+			c := &test.MockClient{
+				MockStatusPatch: func(_ context.Context, obj client.Object, patch client.Patch, _ ...client.SubResourcePatchOption) error {
+					data, err := patch.Data(obj)
+					if err != nil {
+						return err
+					}
+					got.Patches = append(got.Patches, string(data))
+					err, answers = answers[0], answers[1:]
+					obj.SetResourceVersion("10")
+					return err
+				},
+				MockGet: func(_ context.Context, _ client.ObjectKey, obj client.Object) error {
+					if tc.args.live != nil {
+						tc.args.live.DeepCopyInto(obj.(*v1alpha1.ExternalSecret))
+					}
+					return tc.args.getErr
+				},
+			}
+			es := &v1alpha1.ExternalSecret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "db", UID: "uid", ResourceVersion: "5"}}
+			st := tc.args.next
+			if st == nil {
+				st = &v1alpha1.ExternalSecretStatus{}
+			}
+			k := Kind[*v1alpha1.ExternalSecret, v1alpha1.ExternalSecretStatus]{
+				New:    func() *v1alpha1.ExternalSecret { return &v1alpha1.ExternalSecret{} },
+				Status: func(es *v1alpha1.ExternalSecret) *v1alpha1.ExternalSecretStatus { return &es.Status },
+			}
+			out, written, err := k.Patch(t.Context(), c, es, es.ResourceVersion, &es.Status, st)
+			if got.Err = err; written {
+				got.Written = out.ResourceVersion
+			}
+			if diff := cmp.Diff(tc.want, got, cmpopts.EquateErrors()); diff != "" {
+				t.Errorf("\n%s\nPatch(): -want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// TestUnknownFieldsSurvive merges a patch into a status with a field of a later version.
+func TestUnknownFieldsSurvive(t *testing.T) {
+	var seen v1alpha1.ExternalSecretStatus
+	if err := json.Unmarshal([]byte(`{"observedGeneration":1,"ofTheFuture":{"a":1}}`), &seen); err != nil {
+		t.Fatal(err)
+	}
+	next := seen.DeepCopy()
+	next.ObservedGeneration = 2
+	diff, err := difference(&seen, next, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(map[string]any{"observedGeneration": 2.0}, diff); d != "" {
+		t.Errorf("difference(): touches a field that this version does not know: -want, +got:\n%s", d)
+	}
+}
+
+// TestApply applies one field to an API server that gives an answer.
+func TestApply(t *testing.T) {
+	type want struct {
+		Body    string
+		Written bool
+		Err     error
+	}
+	const body = `{"apiVersion":"direct-secrets.io/v1alpha1","kind":"PushSecret","metadata":{"name":"db","namespace":"shop","uid":"uid"},"status":{"stores":[]}}`
+	cases := map[string]struct {
+		reason string
+		answer error
+		want   want
+	}{
+		"Applied": {"The fields are applied to this incarnation of the object.", nil, want{body, true, nil}},
+		"Other":   {"Another incarnation has another uid, and needs no status.", kerrors.NewConflict(resource, "db", errBoom), want{Body: body}},
+		"Gone":    {"An object that is gone needs no status.", kerrors.NewNotFound(resource, "db"), want{Body: body}},
+		"Refused": {"Any other answer is an error.", errBoom, want{body, false, errBoom}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			var got want
+			c := &test.MockClient{MockStatusPatch: func(_ context.Context, obj client.Object, patch client.Patch, _ ...client.SubResourcePatchOption) error {
+				data, err := patch.Data(obj)
+				if err != nil {
+					return err
+				}
+				got.Body = string(data)
+				return tc.answer
+			}}
+			o := &v1alpha1.PushSecret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "db", UID: "uid"}}
+			got.Written, got.Err = Apply(t.Context(), c, "PushSecret", o, "m", map[string]any{"stores": []any{}}, &v1alpha1.PushSecret{})
+			if diff := cmp.Diff(tc.want, got, cmpopts.EquateErrors()); diff != "" {
+				t.Errorf("\n%s\nApply(): -want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,100 @@
+// Package status writes the status of every Kind: conditions as data, and the two protocols of writes.
+package status
+
+import (
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/provider"
+)
+
+// MaxMessage bounds the message of a condition or an entry, in bytes. The API server accepts 32 KiB.
+const MaxMessage = 1024
+
+// A Verdict is the outcome of a reconcile.
+type Verdict struct {
+	// Status of the Ready condition. Empty keeps the present one; Unknown if there is none.
+	Status metav1.ConditionStatus
+	Reason string
+	// Class of the error that Message describes; empty if there is none. The text of a condition starts with it.
+	Class   provider.Class
+	Message string
+	// Stalled is true if only a person can help.
+	Stalled bool
+}
+
+// Good is the Verdict on an object that is as its spec asks.
+func Good(reason, message string) Verdict {
+	return Verdict{Status: metav1.ConditionTrue, Reason: reason, Message: message}
+}
+
+// Failed is the Verdict on a failure that is retried.
+func Failed(reason, message string) Verdict {
+	return Verdict{Status: metav1.ConditionFalse, Reason: reason, Message: message}
+}
+
+// Stalled is the Verdict on a failure that only a person can fix.
+func Stalled(reason, message string) Verdict {
+	return Verdict{Status: metav1.ConditionFalse, Reason: reason, Message: message, Stalled: true}
+}
+
+// Text returns the message as conditions show it: the class first, and at most MaxMessage bytes.
+func (v Verdict) Text() string {
+	if v.Class == "" {
+		return Cut(v.Message, MaxMessage)
+	}
+	return Cut(string(v.Class)+": "+v.Message, MaxMessage)
+}
+
+// Conclude writes Ready, Reconciling and Stalled. They follow kstatus: Reconciling while the operator retries or
+// has yet to finish, Stalled if only a person can help, neither if all is well or the object is suspended.
+// https://github.com/kubernetes-sigs/cli-utils/blob/master/pkg/kstatus/README.md
+func Conclude(conditions *[]metav1.Condition, generation int64, v Verdict) {
+	Set(conditions, v1alpha1.ConditionReady, generation, v)
+	reconciling := Verdict{Status: metav1.ConditionTrue, Reason: "Retrying", Message: "it is tried again with back-off"}
+	if v.Status == metav1.ConditionUnknown {
+		reconciling.Reason, reconciling.Message = "Progressing", v.Text()
+	}
+	stalled := v
+	stalled.Status = metav1.ConditionTrue
+	bad := v.Status != "" && v.Status != metav1.ConditionTrue && v.Reason != v1alpha1.ReasonSuspended
+	for _, c := range []struct {
+		kind  string
+		holds bool
+		v     Verdict
+	}{
+		{v1alpha1.ConditionReconciling, bad && !v.Stalled, reconciling},
+		{v1alpha1.ConditionStalled, v.Stalled, stalled},
+	} {
+		if c.holds {
+			Set(conditions, c.kind, generation, c.v)
+		} else {
+			meta.RemoveStatusCondition(conditions, c.kind)
+		}
+	}
+}
+
+// Set writes one condition. Its times are whole seconds, as the API server stores them.
+func Set(conditions *[]metav1.Condition, kind string, generation int64, v Verdict) {
+	if v.Status == "" {
+		v.Status = metav1.ConditionUnknown
+		if c := meta.FindStatusCondition(*conditions, kind); c != nil {
+			v.Status = c.Status
+		}
+	}
+	meta.SetStatusCondition(conditions, metav1.Condition{
+		Type: kind, Status: v.Status, Reason: v.Reason, Message: v.Text(), ObservedGeneration: generation,
+		LastTransitionTime: metav1.Now().Rfc3339Copy(),
+	})
+}
+
+// Cut shortens a text to a number of bytes, at least three, and shows that it did.
+func Cut(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most-3], "") + "..."
+}
