@@ -89,6 +89,8 @@ func TestConclude(t *testing.T) {
 		Status  metav1.ConditionStatus
 		Reason  string
 		Message string
+		// Beside is the type of the condition that is True beside Ready.
+		Beside string
 	}
 	cases := map[string]struct {
 		reason  string
@@ -97,17 +99,21 @@ func TestConclude(t *testing.T) {
 		invalid string
 		want    want
 	}{
-		"All":     {"All is well.", v1alpha1.FanOutStatus{ProvisionedNamespaces: []string{"a"}}, 0, "", want{metav1.ConditionTrue, v1alpha1.ReasonProvisioned, "made in 1 namespaces"}},
-		"None":    {"To choose nothing is no error.", v1alpha1.FanOutStatus{}, 0, "", want{metav1.ConditionTrue, v1alpha1.ReasonNoNamespacesMatched, "no namespace matches namespaceSelectors or namespaces"}},
-		"Some":    {"What failed is named.", v1alpha1.FanOutStatus{ProvisionedNamespaces: []string{"a"}, FailedNamespaces: failures}, 0, "", want{metav1.ConditionFalse, v1alpha1.ReasonPartlyProvisioned, "made in 1 namespaces, not in 2: b, c; see status.failedNamespaces"}},
-		"Pending": {"It is not ready before all are made.", v1alpha1.FanOutStatus{ProvisionedNamespaces: []string{"a"}}, 3, "", want{metav1.ConditionFalse, v1alpha1.ReasonPartlyProvisioned, "made in 1 namespaces so far, 3 to go"}},
-		"Invalid": {"What is wrong with the spec goes first.", v1alpha1.FanOutStatus{FailedNamespaces: failures}, 0, "no", want{metav1.ConditionFalse, v1alpha1.ReasonInvalidSpec, "no"}},
+		"All":     {"All is well.", v1alpha1.FanOutStatus{ProvisionedNamespaces: []string{"a"}}, 0, "", want{metav1.ConditionTrue, v1alpha1.ReasonProvisioned, "made in 1 namespaces", ""}},
+		"None":    {"To choose nothing is no error.", v1alpha1.FanOutStatus{}, 0, "", want{metav1.ConditionTrue, v1alpha1.ReasonNoNamespacesMatched, "no namespace matches namespaceSelectors or namespaces", ""}},
+		"Some":    {"What failed is named, and retried.", v1alpha1.FanOutStatus{ProvisionedNamespaces: []string{"a"}, FailedNamespaces: failures}, 0, "", want{metav1.ConditionFalse, v1alpha1.ReasonPartlyProvisioned, "made in 1 namespaces, not in 2: b, c; see status.failedNamespaces", v1alpha1.ConditionReconciling}},
+		"Pending": {"It is not ready before all are made.", v1alpha1.FanOutStatus{ProvisionedNamespaces: []string{"a"}}, 3, "", want{metav1.ConditionFalse, v1alpha1.ReasonPartlyProvisioned, "made in 1 namespaces so far, 3 to go", v1alpha1.ConditionReconciling}},
+		"Invalid": {"What is wrong with the spec goes first.", v1alpha1.FanOutStatus{FailedNamespaces: failures}, 0, "no", want{metav1.ConditionFalse, v1alpha1.ReasonInvalidSpec, "no", v1alpha1.ConditionStalled}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			conclude(&tc.status, 7, tc.pending, tc.invalid)
 			c := tc.status.Conditions[0]
-			if diff := cmp.Diff(tc.want, want{c.Status, c.Reason, c.Message}); diff != "" || c.ObservedGeneration != 7 {
+			got := want{c.Status, c.Reason, c.Message, ""}
+			for _, beside := range tc.status.Conditions[1:] {
+				got.Beside += beside.Type
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" || c.ObservedGeneration != 7 {
 				t.Errorf("\n%s\nconclude(): generation %d, -want, +got:\n%s", tc.reason, c.ObservedGeneration, diff)
 			}
 		})

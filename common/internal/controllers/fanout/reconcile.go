@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
@@ -19,6 +18,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/metrics"
 	"github.com/direct-secrets/direct-secrets/common/internal/queue"
 	"github.com/direct-secrets/direct-secrets/common/internal/resolve"
+	"github.com/direct-secrets/direct-secrets/common/internal/status"
 )
 
 const (
@@ -246,8 +246,5 @@ func explain(err error) string {
 	if errors.As(err, &refusal) {
 		text = fmt.Sprintf("%s: %s", refusal.Status().Reason, refusal.Status().Message)
 	}
-	if len(text) > maxReason {
-		text = strings.ToValidUTF8(text[:maxReason], "") + "..."
-	}
-	return text
+	return status.Cut(text, maxReason)
 }

@@ -2,7 +2,6 @@ package storehealth
 
 import (
 	"context"
-	"encoding/json"
 	"slices"
 	"sync"
 	"time"
@@ -22,6 +21,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/dispatch"
 	"github.com/direct-secrets/direct-secrets/common/internal/metrics"
 	"github.com/direct-secrets/direct-secrets/common/internal/scope"
+	"github.com/direct-secrets/direct-secrets/common/internal/status"
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
@@ -163,53 +163,47 @@ func (r *Reconciler) warn(s provider.Object, known *validated, warnings provider
 	known.warnings = warnings
 }
 
+// stalls are the reasons, by the class of the error, that only a person can remove. Under any other class the store is
+// Unreachable: it is validated again with back-off.
+var stalls = map[provider.Class]string{
+	provider.Denied:   v1alpha1.ReasonStoreAuthFailed,
+	provider.Invalid:  v1alpha1.ReasonStoreInvalidSpec,
+	provider.NotFound: v1alpha1.ReasonStoreInvalidSpec,
+}
+
 // conclude writes the outcome into the status. Without an answer from the provider nothing is known
 // to be wrong: a store that was valid stays so for a few tries, and one that was never validated is
 // Unknown, which does not hold its objects.
 func conclude(st *v1alpha1.StoreStatus, generation int64, known *validated, err error) {
-	status, reason, message := metav1.ConditionTrue, v1alpha1.ReasonStoreValid, "the store answers"
-	if err != nil {
+	v := status.Good(v1alpha1.ReasonStoreValid, "the store answers")
+	if err == nil {
+		known.missed = 0
+	} else {
 		safe := provider.Safe(err)
-		status, message = metav1.ConditionFalse, safe.Message
-		switch safe.Class {
-		case provider.Denied:
-			reason = v1alpha1.ReasonStoreAuthFailed
-		case provider.Invalid, provider.NotFound:
-			reason = v1alpha1.ReasonStoreInvalidSpec
-		case provider.Throttled, provider.Unavailable, provider.Conflict:
-			reason = v1alpha1.ReasonStoreUnreachable
+		if reason, ok := stalls[safe.Class]; ok {
+			v = status.Stalled(reason, safe.Message)
+		} else {
+			v = status.Failed(v1alpha1.ReasonStoreUnreachable, safe.Message)
 			known.missed++
 			if safe.Class == provider.Throttled || known.missed <= tolerated {
 				if c := meta.FindStatusCondition(st.Conditions, v1alpha1.ConditionReady); c != nil && st.ObservedGeneration == generation {
 					return // What was known, good or bad, stays known.
 				}
-				status = metav1.ConditionUnknown
+				v.Status = metav1.ConditionUnknown
 			}
 		}
 	}
-	if err == nil {
-		known.missed = 0
-	}
 	st.ObservedGeneration = generation
-	meta.SetStatusCondition(&st.Conditions, metav1.Condition{
-		Type: v1alpha1.ConditionReady, Status: status, Reason: reason, Message: message,
-		ObservedGeneration: generation,
-	})
+	status.Conclude(&st.Conditions, generation, v)
 }
 
-// patch writes the status if it changed.
+// patch writes the status if it changed. No other process writes it, so nothing but the uid guards it; modules have
+// no permission to read a store live.
 func (r *Reconciler) patch(ctx context.Context, s provider.Object, next *v1alpha1.StoreStatus) error {
 	if equality.Semantic.DeepEqual(s.StoreStatus(), next) {
 		return nil
 	}
-	body, err := json.Marshal(map[string]any{
-		"metadata": map[string]any{"uid": s.GetUID()},
-		"status":   next,
-	})
-	if err != nil {
-		return errors.Wrap(err, "cannot encode the status")
-	}
-	err = r.client.Status().Patch(ctx, s, client.RawPatch(types.MergePatchType, body))
+	err := status.Once(ctx, r.client, s, "", s.StoreStatus(), next, r.kind.New())
 	return errors.Wrap(client.IgnoreNotFound(err), "cannot write the status of the store")
 }
 
