@@ -30,9 +30,6 @@ type standing struct {
 	// inStep is true if there is nothing to do before due, or nothing at all if that is zero.
 	inStep bool
 	due    time.Time
-	// stalls is true if the Kind has the condition Stalled. The loop of PushSecrets does not know it, and so
-	// would not take it away.
-	stalls bool
 }
 
 func externalSecrets() kind {
@@ -47,7 +44,7 @@ func externalSecrets() kind {
 		look: func(o client.Object) standing {
 			es := o.(*v1alpha1.ExternalSecret)
 			s := standing{
-				suspended: es.Spec.Suspend, conditions: es.Status.Conditions, stalls: true,
+				suspended: es.Spec.Suspend, conditions: es.Status.Conditions,
 				inStep: es.Status.ObservedGeneration == es.Generation && isReady(es.Status.Conditions, es.Generation) &&
 					es.Status.ObservedRefreshRequest == es.Annotations[v1alpha1.RefreshRequestAnnotation],
 			}

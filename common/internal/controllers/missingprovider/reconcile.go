@@ -2,7 +2,6 @@ package missingprovider
 
 import (
 	"context"
-	"encoding/json"
 	"slices"
 	"time"
 
@@ -10,9 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	kerrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/flowcontrol"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -22,6 +19,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/internal/metrics"
 	"github.com/direct-secrets/direct-secrets/common/internal/presence"
+	"github.com/direct-secrets/direct-secrets/common/internal/status"
 )
 
 type reconciler struct {
@@ -90,7 +88,8 @@ func (r *reconciler) say(ctx context.Context, live client.Object, message string
 	if s.inStep && !s.due.IsZero() {
 		rest = time.Until(s.due)
 	}
-	next := conclude(s, live.GetGeneration(), message)
+	next := slices.Clone(s.conditions)
+	status.Conclude(&next, live.GetGeneration(), status.Stalled(v1alpha1.ReasonProviderNotRunning, message))
 	switch {
 	case s.inStep && rest > 0:
 		r.waiting.idle(key, live.GetResourceVersion(), s.due)
@@ -104,18 +103,9 @@ func (r *reconciler) say(ctx context.Context, live client.Object, message string
 		r.waiting.say(key, live.GetResourceVersion(), time.Time{})
 		return reconcile.Result{}, nil
 	}
-	// Only what was looked at is changed: the module may have come meanwhile, and have written its own.
-	body, err := json.Marshal(map[string]any{
-		"metadata": map[string]any{"uid": live.GetUID(), "resourceVersion": live.GetResourceVersion()},
-		"status":   map[string]any{"conditions": next},
-	})
-	if err != nil {
-		return reconcile.Result{}, errors.Wrap(err, "cannot encode the status")
-	}
+	// A conflict is not retried: the module may have come meanwhile, and have written its own.
 	out := r.kind.empty()
-	out.SetNamespace(key.Namespace)
-	out.SetName(key.Name)
-	err = r.client.Status().Patch(ctx, out, client.RawPatch(types.MergePatchType, body))
+	err := status.Once(ctx, r.client, live, live.GetResourceVersion(), reported{s.conditions}, reported{next}, out)
 	if kerrors.IsConflict(err) {
 		return reconcile.Result{RequeueAfter: time.Second}, nil
 	}
@@ -127,19 +117,8 @@ func (r *reconciler) say(ctx context.Context, live client.Object, message string
 	return reconcile.Result{}, nil
 }
 
-// conclude returns the conditions of an object that nobody serves. They say that they are of this generation,
-// but the status as a whole does not: nobody has looked at the spec.
-func conclude(s standing, generation int64, message string) []metav1.Condition {
-	next := slices.Clone(s.conditions)
-	set := func(t string, status metav1.ConditionStatus) {
-		meta.SetStatusCondition(&next, metav1.Condition{
-			Type: t, Status: status, Reason: v1alpha1.ReasonProviderNotRunning, Message: message, ObservedGeneration: generation,
-		})
-	}
-	set(v1alpha1.ConditionReady, metav1.ConditionFalse)
-	if s.stalls {
-		set(v1alpha1.ConditionStalled, metav1.ConditionTrue)
-		meta.RemoveStatusCondition(&next, v1alpha1.ConditionReconciling)
-	}
-	return next
+// reported is the part of a status that tells of an object that no running module serves. Its conditions are of this
+// generation, but the status as a whole is not: no module has looked at the spec.
+type reported struct {
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }

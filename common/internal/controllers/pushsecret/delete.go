@@ -13,6 +13,7 @@ import (
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/internal/resolve"
+	"github.com/direct-secrets/direct-secrets/common/internal/status"
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
@@ -58,8 +59,9 @@ func (p *pass) finalize(ctx context.Context) error {
 		}
 	}
 	p.again(holdInterval)
-	return p.conclude(ctx, &verdict{status: "False", reason: v1alpha1.ReasonSecretSyncedError, message: "being deleted; what it created has to be removed first: " +
-		strings.Join(stays, ", ") + "; set spec.deletionPolicy: None to let it go and leave that behind"})
+	v := status.Failed(v1alpha1.ReasonSecretSyncedError, "being deleted; what it created has to be removed first: "+
+		strings.Join(stays, ", ")+"; set spec.deletionPolicy: None to let it go and leave that behind")
+	return p.conclude(ctx, &v)
 }
 
 // abandoned tells of an object that another module holds for long. That module may not run any more, and
@@ -86,7 +88,7 @@ func (p *pass) abandoned() {
 // holdInterval is how often an object that is being deleted is looked at.
 const holdInterval = 15 * time.Second
 
-var deleted = verdict{"True", v1alpha1.ReasonSecretDeleted, "what was created is removed"}
+var deleted = status.Good(v1alpha1.ReasonSecretDeleted, "what was created is removed")
 
 // left notes the state of each store, and returns what has yet to be removed: whether nobody but a person could
 // do so, and whether it failed.

@@ -4,7 +4,6 @@ import (
 	"sync"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
@@ -29,8 +28,8 @@ type object struct {
 	// long as the cache is all there is. unwritten is true if they have yet to be written.
 	entries   map[storeID]v1alpha1.PushStoreStatus
 	unwritten bool
-	// ready are the conditions of the object as they were written last.
-	ready []metav1.Condition
+	// written is the object as this process wrote its status last, until the cache shows it.
+	written *v1alpha1.PushSecret
 	// wish is what values were asked for last, wished when that was first seen.
 	wish   wish
 	wished time.Time

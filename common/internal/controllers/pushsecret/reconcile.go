@@ -10,7 +10,6 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -20,13 +19,13 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/internal/concurrency"
 	"github.com/direct-secrets/direct-secrets/common/internal/dispatch"
-	"github.com/direct-secrets/direct-secrets/common/internal/message"
 	"github.com/direct-secrets/direct-secrets/common/internal/metrics"
 	"github.com/direct-secrets/direct-secrets/common/internal/policy"
 	"github.com/direct-secrets/direct-secrets/common/internal/push"
 	"github.com/direct-secrets/direct-secrets/common/internal/queue"
 	"github.com/direct-secrets/direct-secrets/common/internal/recovery"
 	"github.com/direct-secrets/direct-secrets/common/internal/resolve"
+	"github.com/direct-secrets/direct-secrets/common/internal/status"
 	"github.com/direct-secrets/direct-secrets/common/internal/watch"
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
@@ -100,12 +99,13 @@ func (p *pass) run(ctx context.Context) error {
 		return p.finalize(ctx)
 	}
 	if p.ps.Spec.Suspend {
-		return p.conclude(ctx, &verdict{reason: v1alpha1.ReasonSuspended, message: "spec.suspend is true: nothing is read or written"})
+		return p.conclude(ctx, &status.Verdict{Reason: v1alpha1.ReasonSuspended, Message: "spec.suspend is true: nothing is read or written"})
 	}
 	plan, err := push.NewPlan(&p.ps.Spec)
 	if err != nil {
 		p.stores = p.known()
-		return p.conclude(ctx, &verdict{status: metav1.ConditionFalse, reason: v1alpha1.ReasonInvalidSpec, message: err.Error()})
+		v := status.Stalled(v1alpha1.ReasonInvalidSpec, err.Error())
+		return p.conclude(ctx, &v)
 	}
 	p.plan = plan
 	dests, err := p.destinations(ctx)
@@ -284,7 +284,7 @@ func (p *pass) account() {
 		p.ledger.Forget(p.key)
 		return
 	}
-	s := metrics.Of(p.lastReady(), p.ps.CreationTimestamp.Time)
+	s := metrics.Of(p.shown().Status.Conditions, p.ps.CreationTimestamp.Time)
 	if p.plan != nil && p.plan.Interval > 0 {
 		s.Interval, s.Good = p.plan.Interval, p.now
 		p.obj.mu.Lock()
@@ -347,6 +347,5 @@ func (p *pass) latest() []v1alpha1.PushStoreStatus {
 // tell makes an Event. In a namespace that terminates there are none, so it is logged, too.
 func (p *pass) tell(reason, format string, args ...any) {
 	p.log.Info(fmt.Sprintf(format, args...), "reason", reason, "PushSecret", p.key.String())
-	// An event takes 1,024 characters.
-	p.events.Eventf(p.ps, nil, corev1.EventTypeWarning, reason, "Push", "%s", message.Cut(fmt.Sprintf(format, args...), maxNote))
+	p.events.Eventf(p.ps, nil, corev1.EventTypeWarning, reason, "Push", "%s", status.Cut(fmt.Sprintf(format, args...), maxNote))
 }

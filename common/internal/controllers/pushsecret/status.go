@@ -2,40 +2,29 @@ package pushsecret
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	kerrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
-	"github.com/direct-secrets/direct-secrets/common/internal/message"
 	"github.com/direct-secrets/direct-secrets/common/internal/metrics"
 	"github.com/direct-secrets/direct-secrets/common/internal/policy"
+	"github.com/direct-secrets/direct-secrets/common/internal/status"
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
-// maxMessage bounds the message of a condition, of which the API server takes 32 KiB, and maxNote that of an
-// event.
-const maxMessage, maxNote = 1024, 1000
+// maxNote bounds the message of an event, of which the API server takes 1,024 characters.
+const maxNote = 1000
 
-// verdict is the outcome for a store, or for an object. An empty status keeps the one that is there.
-type verdict struct {
-	status          metav1.ConditionStatus
-	reason, message string
-}
-
-// failure is the verdict on a store that is not in step. The message begins with the class.
-func failure(name string, err error) verdict {
+// failure is the verdict on a store that is not in step. name is that of the store; empty where all stores share the failure.
+func failure(name string, err error) status.Verdict {
 	var joined interface{ Unwrap() []error }
 	more := ""
 	if errors.As(err, &joined) {
@@ -47,35 +36,24 @@ func failure(name string, err error) verdict {
 		}
 	}
 	safe := provider.Safe(err)
-	message := safe.Message + more
-	if name != "" {
-		message = name + ": " + message
+	v := status.Failed(v1alpha1.ReasonSecretSyncedError, safe.Message+more)
+	if v.Class = safe.Class; name != "" {
+		v.Message = name + ": " + v.Message
 	}
-	return verdict{metav1.ConditionFalse, v1alpha1.ReasonSecretSyncedError, string(safe.Class) + ": " + message}
+	return v
 }
 
 // success is the verdict on a store that is in step.
-func success(res *result) verdict {
+func success(res *result) status.Verdict {
 	if len(res.exists) > 0 {
-		return verdict{metav1.ConditionTrue, v1alpha1.ReasonSecretAlreadyExists, "left alone by updatePolicy IfNotExists: " + strings.Join(res.exists, ", ")}
+		return status.Good(v1alpha1.ReasonSecretAlreadyExists, "left alone by updatePolicy IfNotExists: "+strings.Join(res.exists, ", "))
 	}
-	return verdict{metav1.ConditionTrue, v1alpha1.ReasonSecretSynced, "the store is in step"}
+	return status.Good(v1alpha1.ReasonSecretSynced, "the store is in step")
 }
 
 // conclude writes a verdict into the status of a store.
-func (d *destination) conclude(v verdict, generation int64) {
-	set(&d.status.Conditions, v1alpha1.ConditionSynced, v, generation)
-}
-
-func set(conditions *[]metav1.Condition, kind string, v verdict, generation int64) {
-	v.message = message.Cut(v.message, maxMessage)
-	if v.status == "" {
-		v.status = metav1.ConditionUnknown
-		if c := meta.FindStatusCondition(*conditions, kind); c != nil {
-			v.status = c.Status
-		}
-	}
-	meta.SetStatusCondition(conditions, metav1.Condition{LastTransitionTime: metav1.Now().Rfc3339Copy(), Type: kind, Status: v.status, Reason: v.reason, Message: v.message, ObservedGeneration: generation})
+func (d *destination) conclude(v status.Verdict, generation int64) {
+	status.Set(&d.status.Conditions, v1alpha1.ConditionSynced, generation, v)
 }
 
 // heartbeat reports whether the times of a success are to be written.
@@ -87,22 +65,22 @@ func heartbeat(st, before *v1alpha1.PushStoreStatus, now time.Time) bool {
 }
 
 // ready is the verdict over all stores.
-func ready(ps *v1alpha1.PushSecret, stores []v1alpha1.PushStoreStatus) verdict {
+func ready(ps *v1alpha1.PushSecret, stores []v1alpha1.PushStoreStatus) status.Verdict {
 	reason, message := v1alpha1.ReasonSecretSynced, "all stores are in step"
 	for _, ref := range ps.Spec.StoreRefs {
 		if ref.Name != "" && !slices.ContainsFunc(stores, func(s v1alpha1.PushStoreStatus) bool { return s.Kind == ref.Kind && s.Name == ref.Name }) {
-			return verdict{metav1.ConditionFalse, v1alpha1.ReasonSecretSyncedError, fmt.Sprintf("Unavailable: %s %q: the module that serves it has not looked at it yet", ref.Kind, ref.Name)}
+			return failure(fmt.Sprintf("%s %q", ref.Kind, ref.Name), provider.NewError(provider.Unavailable, "the module that serves it has not looked at it yet"))
 		}
 	}
 	if len(stores) == 0 {
-		return verdict{metav1.ConditionFalse, v1alpha1.ReasonSecretSyncedError, "NotFound: no store carries the labels of spec.storeRefs; label one or correct the selector"}
+		return failure("", provider.NewError(provider.NotFound, "no store carries the labels of spec.storeRefs; label one or correct the selector"))
 	}
 	var bad []string
 	for _, s := range stores {
 		c := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionSynced)
 		switch {
 		case c == nil, c.ObservedGeneration != ps.Generation:
-			return verdict{metav1.ConditionUnknown, v1alpha1.ConditionReconciling, fmt.Sprintf("%s %q is being compared", s.Kind, s.Name)}
+			return status.Verdict{Status: metav1.ConditionUnknown, Reason: v1alpha1.ConditionReconciling, Message: fmt.Sprintf("%s %q is being compared", s.Kind, s.Name)}
 		case c.Status != metav1.ConditionTrue:
 			bad = append(bad, c.Message)
 		case c.Reason == v1alpha1.ReasonSecretAlreadyExists:
@@ -110,102 +88,95 @@ func ready(ps *v1alpha1.PushSecret, stores []v1alpha1.PushStoreStatus) verdict {
 		}
 	}
 	if len(bad) > 0 {
-		return verdict{metav1.ConditionFalse, v1alpha1.ReasonSecretSyncedError, strings.Join(bad, "; ")}
+		return status.Failed(v1alpha1.ReasonSecretSyncedError, strings.Join(bad, "; "))
 	}
-	return verdict{metav1.ConditionTrue, reason, message}
+	return status.Good(reason, message)
 }
 
-// conclude writes the status, if it has changed: the entries of this module, and Ready if it leads. of is
+// statuses writes what the leading module has to say of a PushSecret. Each module applies its stores by itself.
+var statuses = status.Kind[*v1alpha1.PushSecret, v1alpha1.PushSecretStatus]{
+	New:    func() *v1alpha1.PushSecret { return &v1alpha1.PushSecret{} },
+	Status: func(ps *v1alpha1.PushSecret) *v1alpha1.PushSecretStatus { return &ps.Status },
+	Except: []string{"stores", "parts"},
+}
+
+// conclude writes the status, if it has changed: the entries of this module, and then Ready if it leads. of is
 // the verdict on the object; nil for the one over all stores.
-func (p *pass) conclude(ctx context.Context, of *verdict) error {
+func (p *pass) conclude(ctx context.Context, of *status.Verdict) error {
 	if of != nil && p.stores == nil {
 		p.stores = p.known()
 	}
-	slices.SortFunc(p.stores, byID)
-	known := p.known()
-	slices.SortFunc(known, byID)
-	status := map[string]any{}
-	if len(p.stores) > 0 {
-		status["stores"] = p.stores
-	}
-	p.obj.mu.Lock()
-	changed := p.obj.unwritten || !equality.Semantic.DeepEqual(known, p.stores)
-	p.obj.mu.Unlock()
-	conditions := slices.Clone(p.lastReady())
-	leads := p.leads(p.ps) && !p.follows
-	if leads {
-		if of == nil {
-			v := ready(p.ps, slices.Concat(p.stores, p.foreign(p.ps)))
-			of = &v
-		}
-		set(&conditions, v1alpha1.ConditionReady, *of, p.ps.Generation)
-		metrics.Synced("PushSecret", of.reason)
-		status["conditions"], status["observedGeneration"] = conditions, p.ps.Generation
-		changed = changed || !equality.Semantic.DeepEqual(conditions, p.lastReady())
-	}
-	if !changed {
-		return nil
-	}
-	if err := p.apply(ctx, status); err != nil {
+	shown := p.shown()
+	on, err := p.applyStores(ctx, shown)
+	if err != nil || on == nil || !p.leads(p.ps) || p.follows {
 		return err
 	}
-	p.obj.mu.Lock()
-	defer p.obj.mu.Unlock()
-	p.obj.unwritten, p.obj.entries = false, map[storeID]v1alpha1.PushStoreStatus{}
-	for _, s := range p.stores {
-		p.obj.entries[idOf(s)] = *s.DeepCopy()
+	if of == nil {
+		v := ready(p.ps, slices.Concat(p.stores, p.foreign(p.ps)))
+		of = &v
 	}
-	if leads {
-		p.announce(conditions)
-		p.obj.ready = conditions
+	metrics.Synced("PushSecret", of.Reason)
+	// Before this version the leader applied its conditions with its stores: the first apply without takes them away.
+	// So they go on from what was shown.
+	next := on.Status.DeepCopy()
+	next.Conditions, next.ObservedGeneration = slices.Clone(shown.Status.Conditions), p.ps.Generation
+	status.Conclude(&next.Conditions, p.ps.Generation, *of)
+	out, written, err := statuses.Patch(ctx, p.client, p.ps, on.ResourceVersion, &on.Status, next)
+	if written {
+		p.wrote(out)
+		status.Announce(p.events, p.ps, "Push", shown.Status.Conditions, next.Conditions)
 	}
-	return nil
+	return err
 }
 
-// lastReady returns the conditions of the object as they were written last.
-func (p *pass) lastReady() []metav1.Condition {
+// shown returns the object as the cache has it, or as this process wrote it last if the cache is behind.
+func (p *pass) shown() *v1alpha1.PushSecret {
 	p.obj.mu.Lock()
 	defer p.obj.mu.Unlock()
-	if p.obj.ready != nil {
-		return p.obj.ready
+	if w := p.obj.written; w != nil {
+		if c, err := resourceversion.CompareResourceVersion(p.ps.ResourceVersion, w.ResourceVersion); err == nil && c < 0 {
+			return w
+		}
+		p.obj.written = nil
 	}
-	return p.ps.Status.Conditions
+	return p.ps
+}
+
+func (p *pass) wrote(out *v1alpha1.PushSecret) {
+	p.obj.mu.Lock()
+	defer p.obj.mu.Unlock()
+	p.obj.written = out
 }
 
 // +kubebuilder:rbac:groups=direct-secrets.io,resources=pushsecrets/status,verbs=patch
+// +kubebuilder:rbac:groups=direct-secrets.io,resources=pushsecrets,verbs=get
 
-// apply writes the fields of the status that are this module's. Each module has a field manager of its own,
-// so that none takes away what another has written.
-func (p *pass) apply(ctx context.Context, status map[string]any) error {
-	body, err := json.Marshal(map[string]any{
-		"apiVersion": v1alpha1.GroupVersion.String(), "kind": "PushSecret",
-		"metadata": map[string]any{"name": p.ps.Name, "namespace": p.ps.Namespace, "uid": p.ps.UID},
-		"status":   status,
-	})
-	if err != nil {
-		return errors.Wrap(err, "cannot encode the status")
+// applyStores writes the entries of this module, if they have changed. Each module has a field manager of its own,
+// so that none takes away what another has written. It returns the object as it is then; nil if it is another by now.
+func (p *pass) applyStores(ctx context.Context, shown *v1alpha1.PushSecret) (*v1alpha1.PushSecret, error) {
+	slices.SortFunc(p.stores, byID)
+	known := p.known()
+	slices.SortFunc(known, byID)
+	p.obj.mu.Lock()
+	changed := p.obj.unwritten || !equality.Semantic.DeepEqual(known, p.stores)
+	p.obj.mu.Unlock()
+	if !changed {
+		return shown, nil
 	}
-	out := &v1alpha1.PushSecret{ObjectMeta: metav1.ObjectMeta{Namespace: p.ps.Namespace, Name: p.ps.Name}}
-	err = p.client.Status().Patch(ctx, out, client.RawPatch(types.ApplyPatchType, body),
-		client.FieldOwner("direct-secrets-push:"+p.opts.Module+p.class()), client.ForceOwnership)
-	if kerrors.IsConflict(err) || kerrors.IsNotFound(err) {
-		return nil // It is another object by now, or none.
+	fields := map[string]any{}
+	if len(p.stores) > 0 {
+		fields["stores"] = p.stores
 	}
-	return errors.Wrap(err, "cannot write the status")
-}
-
-// announce emits an event when the object turned bad or good again; none on a first success.
-func (p *pass) announce(conditions []metav1.Condition) {
-	before := p.obj.ready
-	if before == nil {
-		before = p.ps.Status.Conditions
+	out := &v1alpha1.PushSecret{}
+	written, err := status.Apply(ctx, p.client, "PushSecret", p.ps, "direct-secrets-push:"+p.opts.Module+p.class(), fields, out)
+	if !written {
+		return nil, err
 	}
-	was, is := meta.FindStatusCondition(before, v1alpha1.ConditionReady), meta.FindStatusCondition(conditions, v1alpha1.ConditionReady)
-	switch {
-	case is == nil, is.Status == metav1.ConditionUnknown:
-	case is.Status == metav1.ConditionFalse && (was == nil || was.Message != is.Message):
-		p.events.Eventf(p.ps, nil, corev1.EventTypeWarning, is.Reason, "Push", "%s", is.Message)
-	case is.Status == metav1.ConditionTrue && was != nil && was.Status == metav1.ConditionFalse:
-		p.events.Eventf(p.ps, nil, corev1.EventTypeNormal, is.Reason, "Push", "%s", is.Message)
+	p.obj.mu.Lock()
+	defer p.obj.mu.Unlock()
+	p.obj.unwritten, p.obj.entries, p.obj.written = false, map[storeID]v1alpha1.PushStoreStatus{}, out
+	for _, s := range p.stores {
+		p.obj.entries[idOf(s)] = *s.DeepCopy()
 	}
+	return out, nil
 }

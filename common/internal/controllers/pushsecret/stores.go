@@ -16,6 +16,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/concurrency"
 	"github.com/direct-secrets/direct-secrets/common/internal/resolve"
 	"github.com/direct-secrets/direct-secrets/common/internal/scope"
+	"github.com/direct-secrets/direct-secrets/common/internal/status"
 	"github.com/direct-secrets/direct-secrets/common/internal/target"
 	"github.com/direct-secrets/direct-secrets/common/internal/watch"
 	"github.com/direct-secrets/direct-secrets/common/provider"
@@ -29,7 +30,7 @@ type destination struct {
 	grant  *scope.Grant
 	status v1alpha1.PushStoreStatus
 	// refusal says why nothing is pushed to it now.
-	refusal *verdict
+	refusal *status.Verdict
 	// broken is true where only a person can help, for example to bring credentials back.
 	broken bool
 	// failing is true if what was created could not be removed.
