@@ -30,6 +30,9 @@ type standing struct {
 	// inStep is true if there is nothing to do before due, or nothing at all if that is zero.
 	inStep bool
 	due    time.Time
+	// stalls is true if the loop of the Kind can take Stalled away. That of PushSecrets applies its conditions, and
+	// cannot take away what this loop owns.
+	stalls bool
 }
 
 func externalSecrets() kind {
@@ -44,7 +47,7 @@ func externalSecrets() kind {
 		look: func(o client.Object) standing {
 			es := o.(*v1alpha1.ExternalSecret)
 			s := standing{
-				suspended: es.Spec.Suspend, conditions: es.Status.Conditions,
+				suspended: es.Spec.Suspend, conditions: es.Status.Conditions, stalls: true,
 				inStep: es.Status.ObservedGeneration == es.Generation && isReady(es.Status.Conditions, es.Generation) &&
 					es.Status.ObservedRefreshRequest == es.Annotations[v1alpha1.RefreshRequestAnnotation],
 			}

@@ -89,7 +89,12 @@ func (r *reconciler) say(ctx context.Context, live client.Object, message string
 		rest = time.Until(s.due)
 	}
 	next := slices.Clone(s.conditions)
-	status.Conclude(&next, live.GetGeneration(), status.Stalled(v1alpha1.ReasonProviderNotRunning, message))
+	v := status.Stalled(v1alpha1.ReasonProviderNotRunning, message)
+	if s.stalls {
+		status.Conclude(&next, live.GetGeneration(), v)
+	} else {
+		status.Set(&next, v1alpha1.ConditionReady, live.GetGeneration(), v)
+	}
 	switch {
 	case s.inStep && rest > 0:
 		r.waiting.idle(key, live.GetResourceVersion(), s.due)

@@ -93,40 +93,39 @@ func ready(ps *v1alpha1.PushSecret, stores []v1alpha1.PushStoreStatus) status.Ve
 	return status.Good(reason, message)
 }
 
-// statuses writes what the leading module has to say of a PushSecret. Each module applies its stores by itself.
-var statuses = status.Kind[*v1alpha1.PushSecret, v1alpha1.PushSecretStatus]{
-	New:    func() *v1alpha1.PushSecret { return &v1alpha1.PushSecret{} },
-	Status: func(ps *v1alpha1.PushSecret) *v1alpha1.PushSecretStatus { return &ps.Status },
-	Except: []string{"stores", "parts"},
-}
-
-// conclude writes the status, if it has changed: the entries of this module, and then Ready if it leads. of is
-// the verdict on the object; nil for the one over all stores.
+// conclude writes the status, if it has changed: the entries of this module, and the conditions if it leads. of is
+// the verdict on the object; nil for the one over all stores. Both are one server-side apply: a field manager that
+// stops to apply a condition of which another writer owns a part would leave it incomplete, which is invalid.
 func (p *pass) conclude(ctx context.Context, of *status.Verdict) error {
 	if of != nil && p.stores == nil {
 		p.stores = p.known()
 	}
-	shown := p.shown()
-	on, err := p.applyStores(ctx, shown)
-	if err != nil || on == nil || !p.leads(p.ps) || p.follows {
-		return err
+	slices.SortFunc(p.stores, byID)
+	known := p.known()
+	slices.SortFunc(known, byID)
+	fields := map[string]any{}
+	if len(p.stores) > 0 {
+		fields["stores"] = p.stores
 	}
-	if of == nil {
-		v := ready(p.ps, slices.Concat(p.stores, p.foreign(p.ps)))
-		of = &v
+	before := p.shown().Status
+	p.obj.mu.Lock()
+	changed := p.obj.unwritten || !equality.Semantic.DeepEqual(known, p.stores)
+	p.obj.mu.Unlock()
+	conditions := slices.Clone(before.Conditions)
+	if p.leads(p.ps) && !p.follows {
+		if of == nil {
+			v := ready(p.ps, slices.Concat(p.stores, p.foreign(p.ps)))
+			of = &v
+		}
+		status.Conclude(&conditions, p.ps.Generation, *of)
+		metrics.Synced("PushSecret", of.Reason)
+		fields["conditions"], fields["observedGeneration"] = conditions, p.ps.Generation
+		changed = changed || !equality.Semantic.DeepEqual(conditions, before.Conditions)
 	}
-	metrics.Synced("PushSecret", of.Reason)
-	// Before this version the leader applied its conditions with its stores: the first apply without takes them away.
-	// So they go on from what was shown.
-	next := on.Status.DeepCopy()
-	next.Conditions, next.ObservedGeneration = slices.Clone(shown.Status.Conditions), p.ps.Generation
-	status.Conclude(&next.Conditions, p.ps.Generation, *of)
-	out, written, err := statuses.Patch(ctx, p.client, p.ps, on.ResourceVersion, &on.Status, next)
-	if written {
-		p.wrote(out)
-		status.Announce(p.events, p.ps, "Push", shown.Status.Conditions, next.Conditions)
+	if !changed {
+		return nil
 	}
-	return err
+	return p.apply(ctx, fields, before.Conditions, conditions)
 }
 
 // shown returns the object as the cache has it, or as this process wrote it last if the cache is behind.
@@ -142,35 +141,15 @@ func (p *pass) shown() *v1alpha1.PushSecret {
 	return p.ps
 }
 
-func (p *pass) wrote(out *v1alpha1.PushSecret) {
-	p.obj.mu.Lock()
-	defer p.obj.mu.Unlock()
-	p.obj.written = out
-}
-
 // +kubebuilder:rbac:groups=direct-secrets.io,resources=pushsecrets/status,verbs=patch
-// +kubebuilder:rbac:groups=direct-secrets.io,resources=pushsecrets,verbs=get
 
-// applyStores writes the entries of this module, if they have changed. Each module has a field manager of its own,
-// so that none takes away what another has written. It returns the object as it is then; nil if it is another by now.
-func (p *pass) applyStores(ctx context.Context, shown *v1alpha1.PushSecret) (*v1alpha1.PushSecret, error) {
-	slices.SortFunc(p.stores, byID)
-	known := p.known()
-	slices.SortFunc(known, byID)
-	p.obj.mu.Lock()
-	changed := p.obj.unwritten || !equality.Semantic.DeepEqual(known, p.stores)
-	p.obj.mu.Unlock()
-	if !changed {
-		return shown, nil
-	}
-	fields := map[string]any{}
-	if len(p.stores) > 0 {
-		fields["stores"] = p.stores
-	}
+// apply writes the fields of the status that are this module's. Each module has a field manager of its own,
+// so that none takes away what another has written.
+func (p *pass) apply(ctx context.Context, fields map[string]any, before, after []metav1.Condition) error {
 	out := &v1alpha1.PushSecret{}
 	written, err := status.Apply(ctx, p.client, "PushSecret", p.ps, "direct-secrets-push:"+p.opts.Module+p.class(), fields, out)
 	if !written {
-		return nil, err
+		return err
 	}
 	p.obj.mu.Lock()
 	defer p.obj.mu.Unlock()
@@ -178,5 +157,6 @@ func (p *pass) applyStores(ctx context.Context, shown *v1alpha1.PushSecret) (*v1
 	for _, s := range p.stores {
 		p.obj.entries[idOf(s)] = *s.DeepCopy()
 	}
-	return out, nil
+	status.Announce(p.events, p.ps, "Push", before, after)
+	return nil
 }
