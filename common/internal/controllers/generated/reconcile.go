@@ -9,14 +9,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/internal/handoff"
 	"github.com/direct-secrets/direct-secrets/common/internal/metrics"
-	"github.com/direct-secrets/direct-secrets/common/internal/panics"
 	"github.com/direct-secrets/direct-secrets/common/internal/queue"
+	"github.com/direct-secrets/direct-secrets/common/internal/recovery"
 )
 
 // firstMiss is when a reconcile is repeated that has found its caches behind. The wait doubles with each in a row.
@@ -36,13 +35,11 @@ type pass struct {
 // Reconcile brings the part of one object in line with it.
 func (r *Reconciler) Reconcile(ctx context.Context, req request) (res reconcile.Result, err error) {
 	defer func() {
-		if v := recover(); v != nil {
-			err = panics.Error(log.FromContext(ctx), v)
-		}
 		if ctx.Err() != nil {
 			res, err = reconcile.Result{}, nil // The operator ends; what failed for that is no error.
 		}
 	}()
+	defer recovery.ToError(ctx, &err)
 	p := &pass{Reconciler: r, req: req, now: r.now()}
 	if err := p.run(ctx); err != nil {
 		return reconcile.Result{}, err
