@@ -2,13 +2,11 @@ package externalsecret
 
 import (
 	"context"
-	"maps"
 	"slices"
 	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	kerrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -389,29 +387,10 @@ func (p *pass) mend(ctx context.Context) (*metav1.PartialObjectMetadata, error) 
 	return p.writePart(ctx, live, rec, live.Data)
 }
 
-// +kubebuilder:rbac:groups="",resources=secrets,verbs=get;create;patch;delete
-
 // writePart brings the part to a record and its data. live is nil if there is none.
 func (p *pass) writePart(ctx context.Context, live *corev1.Secret, rec handoff.Record, data map[string][]byte) (*metav1.PartialObjectMetadata, error) {
-	next := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: p.es.Namespace, Name: p.partKey().Name}, Type: handoff.Type}
-	if live != nil {
-		next = live.DeepCopy()
-	}
-	next.Data = maps.Clone(data)
-	if err := rec.Put(next); err != nil {
-		return nil, err
-	}
-	for _, l := range p.partLabels() {
-		metav1.SetMetaDataLabel(&next.ObjectMeta, l, "true")
-	}
-	next.OwnerReferences = []metav1.OwnerReference{p.ownerReference()}
-	var err error
-	switch {
-	case live == nil:
-		err = p.client.Create(ctx, next)
-	case !equality.Semantic.DeepEqual(live, next):
-		err = p.client.Patch(ctx, next, client.MergeFromWithOptions(live, client.MergeFromWithOptimisticLock{}))
-	}
+	part := handoff.Part{Record: rec, Data: data, Labels: p.partLabels(), Owners: []metav1.OwnerReference{p.ownerReference()}}
+	next, err := part.Write(ctx, p.client, p.partKey(), live)
 	switch {
 	case kerrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 		return nil, target.ErrNamespaceTerminating
