@@ -63,6 +63,14 @@ func TestMixedVersions(t *testing.T) {
 			m.refresh("es")
 			m.inStep("es", "es", 2, 2)
 
+			// What a contributor could not read is in its entry of status.parts only.
+			m.vault.Policy("reader", fmt.Sprintf("path %q { capabilities = [\"deny\"] }", vaultMount+"/*"))
+			m.refresh("es")
+			m.wantFailed("es", v1alpha1.ReasonSecretSyncedError, m.key("es"), "VaultKV")
+			m.vault.Policy("reader", fmt.Sprintf("path %q { capabilities = [\"read\", \"list\"] }", vaultMount+"/*"))
+			m.put("es", 2)
+			m.inStep("es", "es", 2, 2)
+
 			m.forget("es")
 			m.refresh("es")
 			m.wantFailed("es", v1alpha1.ReasonSecretSyncedError, m.key("es"))
