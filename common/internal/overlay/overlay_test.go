@@ -1,0 +1,248 @@
+package overlay
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/test"
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	kerrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+type object = *metav1.PartialObjectMetadata
+
+func of(name, uid, version string) object {
+	return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(uid), ResourceVersion: version}}
+}
+
+// event tells an Object what a watch has shown.
+type event struct {
+	of      object
+	deleted bool
+}
+
+func (e event) tell(o *Object[object]) bool {
+	if e.deleted {
+		return o.Deleted(e.of)
+	}
+	return o.Saw(e.of)
+}
+
+// cache returns a reader of a cache that shows an object; nil for none.
+func cache(shows object, err error) client.Reader {
+	return &test.MockClient{MockGet: func(_ context.Context, key client.ObjectKey, into client.Object) error {
+		if shows == nil && err == nil {
+			return kerrors.NewNotFound(schema.GroupResource{Resource: "secrets"}, key.Name)
+		}
+		if shows != nil {
+			shows.DeepCopyInto(into.(object))
+		}
+		return err
+	}}
+}
+
+var errBoom = errors.New("boom")
+
+// TestGet reads an object that this process wrote in version 10.
+func TestGet(t *testing.T) {
+	type want struct {
+		// Version is that of the object to go by; empty if there is none.
+		Version string
+		Err     error
+	}
+	ours := of("db", "u", "10")
+	cases := map[string]struct {
+		reason string
+		wrote  object
+		// before are events from before the answer to the write, events those that came since.
+		before, events []event
+		after          time.Duration
+		shows          object
+		err            error
+		want           want
+	}{
+		"NeverWrote":    {reason: "Without a write the cache counts.", shows: of("db", "u", "5"), want: want{Version: "5"}},
+		"Neither":       {reason: "There is no object."},
+		"NotYet":        {reason: "An object that was created and is not shown yet exists.", wrote: ours, want: want{Version: "10"}},
+		"NotForAMinute": {reason: "It is believed to for a while.", wrote: ours, after: belief, want: want{Version: "10"}},
+		"NeverShown":    {reason: "And then not any more: it may be deleted.", wrote: ours, after: belief + 1},
+		"Behind":        {reason: "A cache from before the write is behind.", wrote: ours, shows: of("db", "u", "5"), want: want{Version: "10"}},
+		"BehindLong":    {reason: "Also if it is so for long: it will show the write.", wrote: ours, after: time.Hour, shows: of("db", "u", "5"), want: want{Version: "10"}},
+		"BehindOther":   {reason: "Also if it shows the object before.", wrote: ours, shows: of("db", "old", "5"), want: want{Version: "10"}},
+		"Digits":        {reason: "Versions are numbers: 9 is older than 10.", wrote: ours, shows: of("db", "u", "9"), want: want{Version: "10"}},
+		"CaughtUp":      {reason: "A cache that shows the write counts.", wrote: ours, shows: of("db", "u", "10"), want: want{Version: "10"}},
+		"Ahead":         {reason: "A cache that shows a later write counts.", wrote: ours, shows: of("db", "u", "11"), want: want{Version: "11"}},
+		"Recreated":     {reason: "Also that of another object.", wrote: ours, shows: of("db", "new", "11"), want: want{Version: "11"}},
+		"Incomparable":  {reason: "A version that is no number is believed.", wrote: ours, shows: of("db", "u", "x"), want: want{Version: "x"}},
+		"OtherName":     {reason: "An object of another name is another.", wrote: of("old", "u", "10"), shows: of("db", "u", "5"), want: want{Version: "5"}},
+		"OtherNone":     {reason: "It tells nothing of one that is not there.", wrote: of("old", "u", "10")},
+		"Error":         {reason: "A cache that cannot be read is an error, not an answer.", wrote: ours, err: errBoom, want: want{Err: errBoom}},
+
+		"EventOlder":   {reason: "An event from before the write changes nothing.", wrote: ours, events: []event{{of: of("db", "u", "7")}}, shows: of("db", "u", "7"), want: want{Version: "10"}},
+		"EventOfOurs":  {reason: "After the event of the write the cache counts.", wrote: ours, events: []event{{of: ours}}},
+		"EventLater":   {reason: "Also after a later one.", wrote: ours, events: []event{{of: of("db", "u", "11")}}},
+		"EventDeleted": {reason: "And after that of the deletion.", wrote: ours, events: []event{{of("db", "u", "11"), true}}},
+
+		"BeforeAnswer":      {reason: "A later event that came before the answer to the write means that the cache shows more.", wrote: ours, before: []event{{of("db", "u", "11"), true}}},
+		"BeforeAnswerOurs":  {reason: "That of the write itself tells nothing of what came then.", wrote: ours, before: []event{{of: ours}}, want: want{Version: "10"}},
+		"BeforeAnswerOlder": {reason: "Nor does an older one.", wrote: ours, before: []event{{of("db", "old", "7"), true}}, want: want{Version: "10"}},
+		"BeforeAnswerFirst": {reason: "The latest counts, not the last.", wrote: ours, before: []event{{of("db", "u", "11"), true}, {of: of("db", "u", "7")}}},
+		"BeforeAnswerOther": {reason: "Each name has its own.", wrote: ours, before: []event{{of: of("old", "u", "11")}}, want: want{Version: "10"}},
+		"BeforeAnswerBoth":  {reason: "An event of one name hides none of another.", wrote: ours, before: []event{{of("db", "u", "11"), true}, {of("old", "u", "12"), true}}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var o Object[object]
+				for _, e := range tc.before {
+					e.tell(&o)
+				}
+				if tc.wrote != nil {
+					o.Wrote(tc.wrote)
+				}
+				for _, e := range tc.events {
+					e.tell(&o)
+				}
+				time.Sleep(tc.after)
+				is, err := o.Get(t.Context(), cache(tc.shows, tc.err), client.ObjectKey{Name: "db"}, &metav1.PartialObjectMetadata{})
+				got := want{Err: err}
+				if is != nil {
+					got.Version = is.ResourceVersion
+				}
+				if diff := cmp.Diff(tc.want, got, cmpopts.EquateErrors()); diff != "" {
+					t.Errorf("\n%s\nGet(): -want, +got:\n%s", tc.reason, diff)
+				}
+				if tc.shows == nil {
+					return
+				}
+				if diff := cmp.Diff(tc.want.Version, o.Latest(tc.shows).ResourceVersion); diff != "" {
+					t.Errorf("\n%s\nLatest(): -want, +got:\n%s", tc.reason, diff)
+				}
+			})
+		})
+	}
+}
+
+// TestForgets has a cache show what was written, and then nothing.
+func TestForgets(t *testing.T) {
+	var o Object[object]
+	o.Wrote(of("db", "u", "10"))
+	o.Latest(of("db", "u", "10"))
+	if is, err := o.Get(t.Context(), cache(nil, nil), client.ObjectKey{Name: "db"}, &metav1.PartialObjectMetadata{}); is != nil || err != nil {
+		t.Errorf("Get(): %v, %v, want none: the cache has shown the write, and then the deletion", is, err)
+	}
+}
+
+// TestEvents tells of events an Object whose version 10 was written.
+func TestEvents(t *testing.T) {
+	updated := func(version string) event { return event{of: of("db", "u", version)} }
+	cases := map[string]struct {
+		reason string
+		events []event
+		// want says for each event whether it tells nothing new; left whether the write is still remembered.
+		want []bool
+		left bool
+	}{
+		"Echo":          {"The event of the write is an echo.", []event{updated("10")}, []bool{true}, false},
+		"OnlyOnce":      {"The next one is not.", []event{updated("10"), updated("11")}, []bool{true, false}, false},
+		"Before":        {"An event from before the write tells nothing.", []event{updated("5")}, []bool{true}, true},
+		"BeforeOurs":    {"Nor does that of the write after it.", []event{updated("5"), updated("10")}, []bool{true, true}, false},
+		"After":         {"A later event does.", []event{updated("11")}, []bool{false}, false},
+		"Recreated":     {"Also of another object.", []event{{of: of("db", "new", "11")}}, []bool{false}, false},
+		"Incomparable":  {"A version that is no number is news.", []event{updated("x")}, []bool{false}, false},
+		"Deleted":       {"So is a deletion.", []event{{of("db", "u", "11"), true}}, []bool{false}, false},
+		"DeletedAtOurs": {"Also one that has the version of the write.", []event{{of("db", "u", "10"), true}}, []bool{false}, false},
+		"DeletedLast":   {"Also one that has an older version: no later event of this object will come.", []event{{of("db", "u", "5"), true}}, []bool{false}, false},
+		"DeletedOther":  {"The deletion of the object that was there before is no news.", []event{{of("db", "old", "5"), true}}, []bool{true}, true},
+		"DeletedNext":   {"That of one that came afterwards is.", []event{{of("db", "new", "12"), true}}, []bool{false}, false},
+		"OtherName":     {"An object of another name is another.", []event{{of: of("x", "u", "5")}}, []bool{false}, true},
+		"OtherDeleted":  {"Also when it is deleted.", []event{{of("x", "u", "11"), true}}, []bool{false}, true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			var o Object[object]
+			for _, e := range tc.events {
+				if e.tell(&o) {
+					t.Errorf("%s tells nothing new, although nothing was written", e.of.ResourceVersion)
+				}
+			}
+			o = Object[object]{}
+			o.Wrote(of("db", "u", "10"))
+			var got []bool
+			for _, e := range tc.events {
+				got = append(got, e.tell(&o))
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("\n%s\n-want, +got:\n%s", tc.reason, diff)
+			}
+			if left := o.Latest(of("db", "u", "1")).ResourceVersion == "10"; left != tc.left {
+				t.Errorf("\n%s\nthe write is remembered: %t, want %t", tc.reason, left, tc.left)
+			}
+		})
+	}
+}
+
+// TestGetHoldsEvents has the event of a write arrive after the cache was read without it.
+func TestGetHoldsEvents(t *testing.T) {
+	var o Object[object]
+	ours := of("db", "u", "10")
+	o.Wrote(ours)
+	var events sync.WaitGroup
+	behind := &test.MockClient{MockGet: func(_ context.Context, _ client.ObjectKey, into client.Object) error {
+		of("db", "u", "5").DeepCopyInto(into.(object))
+		noted := make(chan struct{})
+		events.Go(func() { o.Saw(ours); close(noted) })
+		select {
+		case <-noted:
+			t.Error("an event was noted while the cache was read")
+		case <-time.After(50 * time.Millisecond):
+		}
+		return nil
+	}}
+	is, err := o.Get(t.Context(), behind, client.ObjectKey{Name: "db"}, &metav1.PartialObjectMetadata{})
+	events.Wait()
+	if err != nil || is.ResourceVersion != "10" {
+		t.Errorf("Get(): %v, %v, want what was written", is, err)
+	}
+}
+
+func TestVersion(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		known  string
+		shows  []string
+		want   []bool
+	}{
+		"First":        {"The first version that is shown is nobody's edit.", "", []string{"5"}, []bool{false}},
+		"Then":         {"The next one is.", "", []string{"5", "6"}, []bool{false, true}},
+		"Behind":       {"A cache that is behind shows no edit.", "10", []string{"9"}, []bool{false}},
+		"Ours":         {"The own write is none.", "10", []string{"10"}, []bool{false}},
+		"Later":        {"A later one is, until it was read.", "10", []string{"11", "11"}, []bool{true, true}},
+		"Incomparable": {"What cannot be compared is none.", "10", []string{"x"}, []bool{false}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			v := Version(tc.known)
+			var got []bool
+			for _, s := range tc.shows {
+				got = append(got, v.Edited(of("db", "u", s)))
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("\n%s\nEdited(): -want, +got:\n%s", tc.reason, diff)
+			}
+			last := of("db", "u", tc.shows[len(tc.shows)-1])
+			if v.Set(last); v.Edited(last) {
+				t.Errorf("\n%s\nEdited(): true of what this process wrote or read", tc.reason)
+			}
+		})
+	}
+}
