@@ -7,6 +7,7 @@ import (
 	"flag"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"os"
 	"runtime/debug"
 	"time"
@@ -33,6 +34,7 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/internal/controllers/contribution"
 	"github.com/direct-secrets/direct-secrets/common/internal/controllers/externalsecret"
 	"github.com/direct-secrets/direct-secrets/common/internal/controllers/fanout"
 	"github.com/direct-secrets/direct-secrets/common/internal/controllers/generated"
@@ -42,6 +44,8 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/credentials"
 	"github.com/direct-secrets/direct-secrets/common/internal/dispatch"
 	"github.com/direct-secrets/direct-secrets/common/internal/presence"
+	"github.com/direct-secrets/direct-secrets/common/internal/referrers"
+	"github.com/direct-secrets/direct-secrets/common/internal/refresh"
 	"github.com/direct-secrets/direct-secrets/common/internal/target"
 	"github.com/direct-secrets/direct-secrets/common/internal/watch"
 	"github.com/direct-secrets/direct-secrets/common/provider"
@@ -68,7 +72,7 @@ type Option func(*Operator)
 // New returns the operator of a module. name is that of its binary, for example provider-aws; group
 // is its API group, which marks what it writes.
 func New(name, group string, opts ...Option) *Operator {
-	o := &Operator{name: name, group: group}
+	o := &Operator{name: name, group: group, random: rand.Float64, now: time.Now}
 	o.flags.Bind(flag.NewFlagSet(name, flag.ContinueOnError)) // The defaults.
 	for _, f := range opts {
 		f(o)
@@ -182,7 +186,7 @@ func (o *Operator) manager() (manager.Manager, error) {
 			return nil, errors.Wrap(err, "cannot register types")
 		}
 	}
-	transform, err := externalsecret.Transform(scheme, o.kinds, o.group, o.flags.ControllerClass, fanout.Reduce)
+	transform, err := referrers.Transform(scheme, o.kinds, o.group, o.flags.ControllerClass, fanout.Reduce)
 	if err != nil {
 		return nil, err
 	}
@@ -269,16 +273,13 @@ func (o *Operator) setup(mgr *readiness) error {
 	if err := missingprovider.Setup(mgr, live, board, duties); err != nil {
 		return errors.Wrap(err, "cannot set up the loop of objects that nobody serves")
 	}
-	changed, credentialsBeside := &storehealth.Changed{}, &externalsecret.Credentials{}
+	bus := &refresh.Bus{}
+	suspects := storehealth.NewSuspects(bus)
 	watches := watch.New(meta)
 	pool := dispatch.NewPool(live, watches, credentials.Rules{Ambient: credentials.Ambient(o.flags.Ambient), PlainHTTP: o.flags.AllowPlainHTTP},
 		dispatch.Options{CallTimeout: o.flags.ProviderTimeout},
 		func(k provider.Kind, key types.NamespacedName, beside string) {
-			if beside != "" {
-				credentialsBeside.Changed(k, key, beside)
-				return
-			}
-			changed.Notify(k, key)
+			bus.Publish(refresh.Event{Kind: k, Store: key, Namespace: beside})
 		})
 
 	if err := storehealth.Setup(mgr, live, pool, storehealth.Options{
@@ -286,19 +287,35 @@ func (o *Operator) setup(mgr *readiness) error {
 		ControllerClass: o.flags.ControllerClass,
 		Namespaced:      len(o.flags.namespaces()) > 0,
 		CheckTimeout:    o.flags.ProviderTimeout,
-		Changed:         changed,
+		Bus:             bus,
 		Board:           board,
 	}); err != nil {
 		return errors.Wrap(err, "cannot set up the store loop")
 	}
-	if err := externalsecret.Setup(mgr, live, pool, watches, externalsecret.Options{
+	refs, err := referrers.New(mgr.GetCache(), mgr.GetScheme(), o.kinds, o.group, o.flags.ControllerClass, len(o.flags.namespaces()) > 0)
+	if err != nil {
+		return err
+	}
+	if err := refs.Index(context.Background(), mgr.GetFieldIndexer()); err != nil {
+		return err
+	}
+	if err := contribution.Setup(mgr, live, pool, refs, contribution.Options{
+		Concurrency: o.flags.Concurrency,
+		Board:       board,
+		Bus:         bus,
+		Suspect:     suspects.Suspect,
+		Namespaced:  len(o.flags.namespaces()) > 0,
+		Random:      o.random,
+		Now:         o.now,
+	}); err != nil {
+		return errors.Wrap(err, "cannot set up the loop of contributions")
+	}
+	if err := externalsecret.Setup(mgr, live, pool, watches, refs, externalsecret.Options{
 		Module:               o.group,
-		Kinds:                o.kinds,
 		Concurrency:          o.flags.Concurrency,
 		Board:                board,
-		Credentials:          credentialsBeside,
-		Suspect:              changed.Suspect,
-		ControllerClass:      o.flags.ControllerClass,
+		Bus:                  bus,
+		Suspect:              suspects.Suspect,
 		Namespaced:           len(o.flags.namespaces()) > 0,
 		DefaultCleanupPolicy: v1alpha1.CleanupPolicy(o.flags.DefaultCleanupPolicy),
 		Random:               o.random,
@@ -310,7 +327,7 @@ func (o *Operator) setup(mgr *readiness) error {
 		Module:          o.group,
 		Kinds:           o.kinds,
 		Concurrency:     max(1, o.flags.Concurrency/4), // It never waits for a provider.
-		Suspect:         changed.Suspect,
+		Suspect:         suspects.Suspect,
 		ControllerClass: o.flags.ControllerClass,
 		Namespaced:      len(o.flags.namespaces()) > 0,
 		CallTimeout:     o.flags.ProviderTimeout,
@@ -324,7 +341,7 @@ func (o *Operator) setup(mgr *readiness) error {
 		Board:           board,
 		Kinds:           o.kinds,
 		Concurrency:     max(1, o.flags.Concurrency/2),
-		Suspect:         changed.Suspect,
+		Suspect:         suspects.Suspect,
 		ControllerClass: o.flags.ControllerClass,
 		Namespaced:      len(o.flags.namespaces()) > 0,
 		CallTimeout:     o.flags.ProviderTimeout,

@@ -19,6 +19,7 @@ import (
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
 
@@ -250,4 +251,15 @@ func (r Record) Kept(c Retired) bool {
 		}
 	}
 	return false
+}
+
+// Owner returns the object of a kind that a Secret is a part of, as the first of its versions tells that has a record;
+// false if it is no part of such an object.
+func Owner(kind string, versions ...metav1.Object) (types.NamespacedName, bool) {
+	for _, o := range versions {
+		if rec, ok := Of(o.GetAnnotations()); ok && rec.Kind == kind {
+			return types.NamespacedName{Namespace: o.GetNamespace(), Name: rec.Name}, true
+		}
+	}
+	return types.NamespacedName{}, false
 }

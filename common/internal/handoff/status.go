@@ -7,10 +7,10 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/internal/overlay"
 	"github.com/direct-secrets/direct-secrets/common/internal/status"
 	"github.com/direct-secrets/direct-secrets/common/internal/target"
 	"github.com/direct-secrets/direct-secrets/common/provider"
@@ -30,11 +30,20 @@ type Said struct {
 	Message string
 }
 
-// Told is what the status of an object was last made to say, for as long as the cache is behind.
-type Told struct {
+// Told is what this process last made the status of an object say of a part, until the cache shows it. The zero Told is
+// empty.
+type Told struct{ last overlay.Object[*told] }
+
+type told struct {
+	metav1.PartialObjectMetadata
+	// said is nil if there is no entry.
 	said *v1alpha1.PartStatus
-	// version is the resourceVersion of the object with it.
-	version string
+}
+
+func toldOf(name, version string, said *v1alpha1.PartStatus) *told {
+	t := &told{said: said}
+	t.Name, t.ResourceVersion = name, version
+	return t
 }
 
 // A Recorder writes the entry of one contributor.
@@ -54,23 +63,18 @@ func (r Recorder) Of(recorded []v1alpha1.PartStatus) *v1alpha1.PartStatus {
 }
 
 // Tell brings the entry of an object of a kind in line, if it is not. recorded are the entries that the cache
-// shows, last is what this process told before. It returns what is told now.
-func (r Recorder) Tell(ctx context.Context, kind string, o client.Object, recorded []v1alpha1.PartStatus, s Said, last *Told) (*Told, error) {
-	is := r.Of(recorded)
-	if last != nil {
-		if c, err := resourceversion.CompareResourceVersion(o.GetResourceVersion(), last.version); err == nil && c < 0 {
-			is = last.said // The cache is behind.
-		}
-	}
+// shows, t is what this process told before, and then what it tells now.
+func (r Recorder) Tell(ctx context.Context, kind string, o client.Object, recorded []v1alpha1.PartStatus, s Said, t *Told) error {
+	is := t.last.Latest(toldOf(o.GetName(), o.GetResourceVersion(), r.Of(recorded))).said
 	want := s.entry(r.Contributor, is)
 	if same(is, want) {
-		return last, nil
+		return nil
 	}
 	version, err := r.apply(ctx, kind, o, want)
-	if err != nil || version == "" {
-		return last, err
+	if err == nil && version != "" {
+		t.last.Wrote(toldOf(o.GetName(), version, want))
 	}
-	return &Told{said: want, version: version}, nil
+	return err
 }
 
 // entry returns what the status shall say, where it says is.

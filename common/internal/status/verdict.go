@@ -98,3 +98,11 @@ func Cut(text string, most int) string {
 	}
 	return strings.ToValidUTF8(text[:most-3], "") + "..."
 }
+
+// NotSynced is the Verdict on values that could not be read, rendered or written.
+func NotSynced(err error) Verdict {
+	safe := provider.Safe(err)
+	v := Failed(v1alpha1.ReasonSecretSyncedError, safe.Message)
+	v.Class = safe.Class
+	return v
+}

@@ -10,8 +10,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 )
@@ -76,31 +78,26 @@ func TestChangesOfReplicas(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			routes, err := newRoutes(nil, scheme(t), fakeKinds(), fakeGroup, "", false)
-			if err != nil {
-				t.Fatal(err)
-			}
+			q := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
+			defer q.ShutDown()
 			elected := make(chan struct{})
 			if tc.leads {
 				close(elected)
 			}
-			r := &Reconciler{
-				routes: routes, objects: newObjects(), elected: elected, opts: Options{Now: time.Now},
-				enqueueAfter: func(types.NamespacedName, int, time.Duration) {},
-			}
-			h, ok := r.objectEvents().(handler.Funcs)
+			all := handlers{referrers: fakeReferrers(t, nil, Options{}), objects: newObjects(), elected: elected, now: time.Now}
+			h, ok := all.objectEvents().(handler.Funcs)
 			if !ok {
 				t.Fatal("the handler is not one of functions")
 			}
-			h.CreateFunc(context.Background(), event.CreateEvent{Object: tc.versions[0]}, nil)
+			h.CreateFunc(context.Background(), event.CreateEvent{Object: tc.versions[0]}, q)
 			for i, is := range tc.versions[1:] {
-				h.UpdateFunc(context.Background(), event.UpdateEvent{ObjectOld: tc.versions[i], ObjectNew: is}, nil)
+				h.UpdateFunc(context.Background(), event.UpdateEvent{ObjectOld: tc.versions[i], ObjectNew: is}, q)
 			}
 			if tc.gone {
-				h.DeleteFunc(context.Background(), event.DeleteEvent{Object: tc.versions[len(tc.versions)-1]}, nil)
+				h.DeleteFunc(context.Background(), event.DeleteEvent{Object: tc.versions[len(tc.versions)-1]}, q)
 			}
 			var got []int64
-			for c := range maps.Values(r.objects.changes) {
+			for c := range maps.Values(all.objects.changes) {
 				got = append(got, c.generation)
 			}
 			slices.Sort(got)

@@ -4,11 +4,11 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 	kerrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -49,65 +49,83 @@ type recorded struct {
 	rec    handoff.Record
 }
 
-// handedIn reports whether the values of a source lie in a part.
-func (p *pass) handedIn(s render.Source) bool { return s.Generator || p.foreign[s.Store] }
+// A partReader reads what other operators hand over, and says what is wrong with it.
+type partReader struct {
+	cache client.Reader
+	// live is not cached.
+	live  client.Client
+	board *presence.Board
+	now   func() time.Time
+}
 
 // regard looks at the parts that the status records, as the cache shows them. A Secret that the status does
 // not record is no part of the object.
-func (p *pass) regard(ctx context.Context) error {
-	p.handed = handed{ready: true, used: map[string]bool{}}
-	shared := slices.ContainsFunc(p.plan.Sources, p.handedIn)
-	p.obj.shared.Store(shared || len(p.es.Status.Parts) > 0)
+func (p partReader) regard(ctx context.Context, s *subject) error {
+	s.handed = handed{ready: true, used: map[string]bool{}}
+	shared := slices.ContainsFunc(s.plan.Sources, s.stores.Elsewhere)
+	s.obj.shared.Store(shared || len(s.es.Status.Parts) > 0)
 	if !shared {
-		p.obj.since = time.Time{}
+		s.obj.since = time.Time{}
 		return nil
 	}
-	parts, err := p.recorded(ctx)
+	parts, err := p.recorded(ctx, s.es)
 	if err != nil {
 		return err
 	}
 	var missing []render.Source
-	for _, s := range p.plan.Sources {
-		if !p.handedIn(s) {
+	for _, src := range s.plan.Sources {
+		if !s.stores.Elsewhere(src) {
 			continue
 		}
 		version := ""
-		if r := p.holder(parts, s); r != nil {
-			version = versionIn(r.rec, s)
-			p.handed.used[r.status.Module] = true
+		if r := holder(s.es, parts, src); r != nil {
+			version = versionIn(r.rec, src)
+			s.handed.used[r.status.Module] = true
 		} else {
-			missing = append(missing, s)
+			missing = append(missing, src)
 		}
-		p.handed.versions = append(p.handed.versions, version)
+		s.handed.versions = append(s.handed.versions, version)
 	}
-	for _, r := range parts {
-		if r.rec.Reads != nil && p.handed.used[r.status.Module] {
-			p.handed.labels = append(p.handed.labels, r.rec.Reads.Labels...)
-		}
+	s.handed.labels = labelsOf(parts, s.handed.used)
+	s.handed.ready = len(missing) == 0
+	if s.handed.ready {
+		s.obj.since = time.Time{}
+	} else if s.obj.since.IsZero() {
+		s.obj.since = time.Now()
 	}
-	p.handed.ready = len(missing) == 0
-	if p.handed.ready {
-		p.obj.since = time.Time{}
-	} else if p.obj.since.IsZero() {
-		p.obj.since = time.Now()
-	}
-	p.handed.problem = p.wrong(parts, missing)
+	s.handed.problem = p.wrong(s, parts, missing)
 	return nil
 }
 
+// labelsOf returns those of the stores that parts were read from, of the modules that are used.
+func labelsOf(parts []recorded, used map[string]bool) []string {
+	var labels []string
+	for _, r := range parts {
+		if r.rec.Reads == nil || !used[r.status.Module] {
+			continue
+		}
+		for _, l := range r.rec.Reads.Labels {
+			if strings.HasPrefix(l, v1alpha1.StoreLabelPrefix) {
+				labels = append(labels, l)
+			}
+		}
+	}
+	return labels
+}
+
 // recorded returns the parts that the status records.
-func (p *pass) recorded(ctx context.Context) ([]recorded, error) {
+func (p partReader) recorded(ctx context.Context, es *v1alpha1.ExternalSecret) ([]recorded, error) {
 	var parts []recorded
-	for _, s := range p.es.Status.Parts {
+	for _, s := range es.Status.Parts {
 		if s.Name == "" {
 			continue
 		}
-		key, m := types.NamespacedName{Namespace: p.es.Namespace, Name: s.Name}, resolve.SecretMetadata()
+		key, m := types.NamespacedName{Namespace: es.Namespace, Name: s.Name}, resolve.SecretMetadata()
 		err := p.cache.Get(ctx, key, m)
 		if kerrors.IsNotFound(err) {
 			// It may lack the label by which the cache knows it.
 			m = resolve.SecretMetadata()
-			err = p.client.Get(ctx, key, m)
+			err = p.live.Get(ctx, key, m)
 		}
 		switch rec, ok := handoff.Of(m.Annotations); {
 		case kerrors.IsNotFound(err):
@@ -121,11 +139,11 @@ func (p *pass) recorded(ctx context.Context) ([]recorded, error) {
 }
 
 // holder returns the part that has what the object wants of a source now; nil if none has.
-func (p *pass) holder(parts []recorded, s render.Source) *recorded {
+func holder(es *v1alpha1.ExternalSecret, parts []recorded, src render.Source) *recorded {
 	var found *recorded
 	for i := range parts {
 		// A store may have gone from one class to another: the operator that reads it now is right.
-		if rec := parts[i].rec; p.serves(rec, s) && (found == nil || readLater(rec, found.rec)) {
+		if rec := parts[i].rec; serves(es, rec, src) && (found == nil || readLater(rec, found.rec)) {
 			found = &parts[i]
 		}
 	}
@@ -139,15 +157,15 @@ func readLater(a, b handoff.Record) bool {
 
 // serves reports whether a part has what the object wants of a source now. What is immutable keeps its values,
 // whatever is asked for.
-func (p *pass) serves(rec handoff.Record, s render.Source) bool {
-	request := p.es.Annotations[v1alpha1.RefreshRequestAnnotation]
-	if p.es.Spec.Target.Immutable {
+func serves(es *v1alpha1.ExternalSecret, rec handoff.Record, src render.Source) bool {
+	request := es.Annotations[v1alpha1.RefreshRequestAnnotation]
+	if es.Spec.Target.Immutable {
 		request = ""
 	}
-	if s.Generator {
-		return rec.Serves(p.es.UID, s.Store, request)
+	if src.Generator {
+		return rec.Serves(es.UID, src.Store, request)
 	}
-	return rec.ServesRead(p.es.UID, handoff.SourceID(s.Store, s.Read), request)
+	return rec.ServesRead(es.UID, handoff.SourceID(src.Store, src.Read), request)
 }
 
 // versionIn returns the version of what a part holds of a source.
@@ -159,53 +177,53 @@ func versionIn(rec handoff.Record, s render.Source) string {
 }
 
 // wrong says why values are missing or could not be replaced; nil if nothing is wrong.
-func (p *pass) wrong(parts []recorded, missing []render.Source) *verdict {
-	if p.opts.Board.Settling() {
+func (p partReader) wrong(s *subject, parts []recorded, missing []render.Source) *verdict {
+	if p.board.Settling() {
 		// Who runs, and which version, is known in a moment.
-		p.handed.ready = false
-		p.handed.again(settling)
+		s.handed.ready = false
+		s.handed.again(settling)
 		return nil
 	}
-	if v := p.skewed(parts); v != nil {
-		p.handed.ready = false
+	if v := p.skewed(s, parts); v != nil {
+		s.handed.ready = false
 		return v
 	}
-	for _, s := range p.es.Status.Parts {
-		if v := said(s); v != nil && p.heard(s) {
+	for _, part := range s.es.Status.Parts {
+		if v := said(part); v != nil && p.heard(s.es, part) {
 			// What a store does not allow is not taken from what it allowed before.
-			p.handed.ready = p.handed.ready && v.Reason != v1alpha1.ReasonForbidden
+			s.handed.ready = s.handed.ready && v.Reason != v1alpha1.ReasonForbidden
 			return v
 		}
 	}
-	for _, s := range missing {
-		if v := p.absent(s, p.obj.since); v != nil {
+	for _, src := range missing {
+		if v := p.absent(s, src); v != nil {
 			return v
 		}
-		if waited := time.Since(p.obj.since); waited < newborn {
-			p.handed.again(newborn - waited)
+		if waited := time.Since(s.obj.since); waited < newborn {
+			s.handed.again(newborn - waited)
 			continue
 		}
 		who := "the module that serves it"
-		if all := p.opts.Board.Serving(&s.Store, p.es.Namespace); len(all) > 0 {
+		if all := p.board.Serving(&src.Store, s.es.Namespace); len(all) > 0 {
 			who = all[0].Name
 		}
-		v := syncFailed(provider.NewError(provider.Unavailable, "%s %q: %s has yet to contribute what this object wants of it", s.Store.Kind, s.Store.Name, who))
+		v := status.NotSynced(provider.NewError(provider.Unavailable, "%s %q: %s has yet to contribute what this object wants of it", src.Store.Kind, src.Store.Name, who))
 		return &v
 	}
-	return p.outdated(parts)
+	return p.outdated(s, parts)
 }
 
 // skewed says that an operator that contributes, or would, is too old or too new; nil if none is.
-func (p *pass) skewed(parts []recorded) *verdict {
-	self := p.opts.Board.Self()
-	for _, s := range p.plan.Sources {
-		if !p.handedIn(s) {
+func (p partReader) skewed(s *subject, parts []recorded) *verdict {
+	self := p.board.Self()
+	for _, src := range s.plan.Sources {
+		if !s.stores.Elsewhere(src) {
 			continue
 		}
-		all := p.opts.Board.Serving(&s.Store, p.es.Namespace)
-		if r := p.holder(parts, s); r != nil {
+		all := p.board.Serving(&src.Store, s.es.Namespace)
+		if r := holder(s.es, parts, src); r != nil {
 			all = nil
-			if m, runs := p.operatorOf(r.status); runs {
+			if m, runs := p.operatorOf(s.es, r.status); runs {
 				all = append(all, m)
 			}
 		}
@@ -219,62 +237,52 @@ func (p *pass) skewed(parts []recorded) *verdict {
 }
 
 // operatorOf returns the operator that wrote an entry of status.parts; false if it does not run.
-func (p *pass) operatorOf(s v1alpha1.PartStatus) (presence.Member, bool) {
-	return p.opts.Board.Running(p.es.Namespace, func(m presence.Member) bool { return handoff.Wrote(m.Module, m.Class, s) })
+func (p partReader) operatorOf(es *v1alpha1.ExternalSecret, s v1alpha1.PartStatus) (presence.Member, bool) {
+	return p.board.Running(es.Namespace, func(m presence.Member) bool { return handoff.Wrote(m.Module, m.Class, s) })
 }
 
-// absent says that nobody serves a source, for an object that waits since a time; nil if that is not known.
-func (p *pass) absent(s render.Source, since time.Time) *verdict {
-	gone, wait, why := false, time.Duration(0), p.opts.Board.Hint(&s.Store)
-	if class, ours := p.foreignClass(s); ours {
-		gone, wait = p.opts.Board.MissingClass(&s.Store, class, p.es.Namespace, since)
-		why = fmt.Sprintf("%s %q is of controller class %q, and no running operator serves that class; start one with --controller-class=%[3]s, or change spec.controller of the store", s.Store.Kind, s.Store.Name, class)
+// absent says that nobody serves a source; nil if that is not known.
+func (p partReader) absent(s *subject, src render.Source) *verdict {
+	gone, wait, why := false, time.Duration(0), p.board.Hint(&src.Store)
+	if class, ours := s.stores.OtherClass(src.Store); ours {
+		gone, wait = p.board.MissingClass(&src.Store, class, s.es.Namespace, s.obj.since)
+		why = fmt.Sprintf("%s %q is of controller class %q, and no running operator serves that class; start one with --controller-class=%[3]s, or change spec.controller of the store", src.Store.Kind, src.Store.Name, class)
 	} else {
-		gone, wait = p.opts.Board.Missing(&s.Store, p.es.Namespace, since)
+		gone, wait = p.board.Missing(&src.Store, s.es.Namespace, s.obj.since)
 	}
 	if !gone {
-		p.handed.again(wait)
+		s.handed.again(wait)
 		return nil
 	}
 	v := status.Stalled(v1alpha1.ReasonProviderNotRunning, why)
 	return &v
 }
 
-// foreignClass returns the class of a store of this module that an operator of another class reads; false for one
-// of another module.
-func (p *pass) foreignClass(s render.Source) (string, bool) {
-	refusal := p.resolved[s.Store].refusal
-	if refusal == nil || refusal.Why != resolve.OtherClass {
-		return "", false
-	}
-	return refusal.Class, true
-}
-
 // outdated says that what an operator has contributed that runs no more was to be read again, or has expired; nil if
 // nothing was.
-func (p *pass) outdated(parts []recorded) *verdict {
-	for _, s := range p.plan.Sources {
-		r := p.holder(parts, s)
-		if !p.handedIn(s) || r == nil {
+func (p partReader) outdated(s *subject, parts []recorded) *verdict {
+	for _, src := range s.plan.Sources {
+		r := holder(s.es, parts, src)
+		if !s.stores.Elsewhere(src) || r == nil {
 			continue
 		}
-		due := r.rec.Entries[handoff.ID(s.Store)].Expires
+		due := r.rec.Entries[handoff.ID(src.Store)].Expires
 		if r.rec.Reads != nil {
 			due = r.rec.Reads.Next
 		}
-		if _, runs := p.operatorOf(r.status); runs || due.IsZero() || !p.opts.Board.On() {
+		if _, runs := p.operatorOf(s.es, r.status); runs || due.IsZero() || !p.board.On() {
 			continue
 		}
-		if early := due.Sub(p.opts.Now()); early > 0 {
-			p.handed.again(early)
+		if early := due.Sub(p.now()); early > 0 {
+			s.handed.again(early)
 			continue
 		}
-		gone, wait := p.opts.Board.MissingClass(&s.Store, r.status.Class, p.es.Namespace, due)
+		gone, wait := p.board.MissingClass(&src.Store, r.status.Class, s.es.Namespace, due)
 		if gone {
-			v := status.Stalled(v1alpha1.ReasonProviderNotRunning, p.opts.Board.Hint(&s.Store))
+			v := status.Stalled(v1alpha1.ReasonProviderNotRunning, p.board.Hint(&src.Store))
 			return &v
 		}
-		p.handed.again(wait)
+		s.handed.again(wait)
 	}
 	return nil
 }
@@ -303,19 +311,7 @@ func said(s v1alpha1.PartStatus) *verdict {
 }
 
 // heard reports whether what an operator says of its part counts: who has gone says nothing any more.
-func (p *pass) heard(s v1alpha1.PartStatus) bool {
-	_, runs := p.operatorOf(s)
-	return runs || !p.opts.Board.Sees()
-}
-
-// partEvent brings an object back whose part has changed.
-func (r *Reconciler) partEvent(o client.Object) (types.NamespacedName, bool) {
-	rec, ok := handoff.Of(o.GetAnnotations())
-	return types.NamespacedName{Namespace: o.GetNamespace(), Name: rec.Name}, ok && rec.Kind == "ExternalSecret"
-}
-
-// shown reports whether the status says a verdict already.
-func (p *pass) shown(v verdict) bool {
-	c := meta.FindStatusCondition(p.seen.Conditions, v1alpha1.ConditionReady)
-	return c != nil && c.Status == v.Status && c.Reason == v.Reason && c.Message == v.Text() && c.ObservedGeneration == p.es.Generation
+func (p partReader) heard(es *v1alpha1.ExternalSecret, s v1alpha1.PartStatus) bool {
+	_, runs := p.operatorOf(es, s)
+	return runs || !p.board.Sees()
 }

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
-	"github.com/crossplane/crossplane-runtime/v2/pkg/ratelimiter"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/test"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -28,7 +27,6 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/dispatch"
 	"github.com/direct-secrets/direct-secrets/common/internal/presence"
 	"github.com/direct-secrets/direct-secrets/common/internal/render"
-	"github.com/direct-secrets/direct-secrets/common/internal/target"
 	"github.com/direct-secrets/direct-secrets/common/internal/watch"
 	fakev1alpha1 "github.com/direct-secrets/direct-secrets/common/provider/fake/apis/v1alpha1"
 )
@@ -111,10 +109,11 @@ func (w *world) reconciler(t *testing.T, o Options) *Reconciler {
 	}
 	watches := watch.New(metadatafake.NewSimpleMetadataClient(scheme))
 	t.Cleanup(func() { watches.Remove(watchOwner(key)) })
-	return &Reconciler{
-		client: c, cache: c, events: events.NewFakeRecorder(10), writer: target.NewWriter(c), watches: watches,
-		pool: dispatch.NewPool(c, watches, credentials.Rules{Ambient: credentials.AmbientNone}, dispatch.Options{}, nil), routes: fakeRoutes(t, c, o), opts: o, objects: newObjects(), backoff: ratelimiter.NewController(), started: time.Now(),
-	}
+	return newReconciler(cluster{
+		cache: c, live: c, events: events.NewFakeRecorder(10), watches: watches,
+		pool:    dispatch.NewPool(c, watches, credentials.Rules{Ambient: credentials.AmbientNone}, dispatch.Options{}, nil),
+		enqueue: func(types.NamespacedName, int) {},
+	}, fakeReferrers(t, c, o), o)
 }
 
 // ready returns the Ready condition that was written last, as status, reason and message.
@@ -183,7 +182,7 @@ func TestReconcileWithoutReading(t *testing.T) {
 		"NoStore":       {"A store that does not exist is named.", world{es: externalSecret()}, Options{}, want{Ready: []string{"False", "StoreNotFound", `FakeStore "shop/prod" does not exist; create it or correct the reference`}, Again: true}},
 		"StoreUnread":   {"A store that cannot be read is an error.", world{es: externalSecret(), storeErr: forbidden}, Options{}, want{Err: forbidden}},
 		"StoreNotReady": {"A store that is not ready holds its objects, and they say why.", world{es: externalSecret(), store: closed}, Options{}, want{Ready: []string{"False", "StoreNotReady", `FakeStore "prod" is not ready: AuthFailed: wrong password`}, Again: true}},
-		"OtherClass":    {"A store of another class is served by another operator.", world{es: externalSecret(), store: &fakev1alpha1.FakeStore{}}, Options{ControllerClass: "blue"}, want{}},
+		"OtherClass":    {"A store of another class is served by another operator.", world{es: externalSecret(), store: &fakev1alpha1.FakeStore{Spec: fakev1alpha1.FakeStoreSpec{StoreSpec: v1alpha1.StoreSpec{SourceSpec: v1alpha1.SourceSpec{Controller: "blue"}}}}}, Options{}, want{}},
 		"SecretUnread":  {"A Secret that cannot be read is an error, not an absent Secret.", world{es: externalSecret(), secretErr: forbidden}, Options{}, want{Err: forbidden}},
 		"ClusterKind": {
 			"An operator of chosen namespaces may not read cluster Kinds.",
@@ -227,7 +226,7 @@ func TestReconcileWithoutReading(t *testing.T) {
 // TestReconcilePanics makes a panic whose value must not show.
 func TestReconcilePanics(t *testing.T) {
 	r := (&world{}).reconciler(t, Options{})
-	r.cache = &test.MockClient{MockGet: func(context.Context, client.ObjectKey, client.Object) error { panic("c4n4ry") }}
+	r.gatherer.cache = &test.MockClient{MockGet: func(context.Context, client.ObjectKey, client.Object) error { panic("c4n4ry") }}
 	_, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: key})
 	if err == nil || strings.Contains(err.Error(), "c4n4ry") {
 		t.Errorf("Reconcile(): %v, want an error without the value of the panic", err)
@@ -263,16 +262,22 @@ func TestWriteRefused(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			p := r.pass(w.es, &object{uid: "uid"}, &w.es.Status)
-			p.plan = plan
+			s := &subject{
+				identity: r.gatherer.identity, es: w.es, obj: &object{}, seen: &w.es.Status, next: w.es.Status.DeepCopy(), plan: plan,
+				census: &census{cache: r.gatherer.cache, live: r.gatherer.live, es: w.es},
+			}
 			out := render.Output{Data: map[string][]byte{"k": []byte("v")}, Values: 1}
-			res, err := p.write(t.Context(), &answer{read: out, shape: func() (render.Output, error) { return out, nil }})
+			res := reconcile.Result{}
+			o, err := r.apply(t.Context(), s, &answer{read: out, shape: func() (render.Output, error) { return out, nil }})
+			if err == nil {
+				res, err = r.reporter.end(t.Context(), s, o)
+			}
 			got := want{Ready: w.ready(t), Again: res.RequeueAfter > 0, Err: err != nil}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("\n%s\nwrite(): -want, +got:\n%s\nerror: %v", tc.reason, diff, err)
+				t.Errorf("\n%s\napply(): -want, +got:\n%s\nerror: %v", tc.reason, diff, err)
 			}
 			if w.writes != 1 {
-				t.Errorf("\n%s\nwrite(): %d creates, want one", tc.reason, w.writes)
+				t.Errorf("\n%s\napply(): %d creates, want one", tc.reason, w.writes)
 			}
 		})
 	}

@@ -7,8 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
-	"github.com/direct-secrets/direct-secrets/common/internal/dispatch"
+	"github.com/direct-secrets/direct-secrets/common/internal/fetch"
 )
 
 // TestNoStaleRead looks at an object that has values for a read that is not wanted any more.
@@ -24,13 +23,16 @@ func TestNoStaleRead(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := &world{es: externalSecret(), secret: &metav1.PartialObjectMetadata{ObjectMeta: tc.secret}}
 			r := w.reconciler(t, Options{})
-			obj := r.objects.get(key, "uid")
-			l := dispatch.NewLoader("FakeStore", nil, dispatch.Options{})
-			obj.fetch = &reading{tickets: map[v1alpha1.StoreRef]*dispatch.Ticket{{}: l.Request(nil, dispatch.New, func() {})}}
+			obj, _ := r.gatherer.objects.Get(key, "uid")
+			want := fetch.Want{Key: key, Attempts: &obj.attempts, Attempt: fetch.Attempt{Generation: 1}}
+			if a := r.fetcher.Take(&want); a.Values != nil {
+				t.Fatal("Take(): values before anything was read")
+			}
+			r.fetcher.Ask(want, true)
 			if _, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: key}); err != nil {
 				t.Fatal(err)
 			}
-			if obj.fetch != nil {
+			if a := r.fetcher.Take(&want); a.Pending || a.Values != nil {
 				t.Errorf("\n%s\nReconcile(): values are held that a later refresh would take for new ones", tc.reason)
 			}
 		})

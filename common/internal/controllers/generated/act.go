@@ -27,7 +27,7 @@ func (p *pass) act(ctx context.Context, v view) error {
 	if live != nil {
 		rec = handoff.RecordOf(live)
 		p.obj.settle(rec)
-		p.obj.kept = live.ResourceVersion
+		p.obj.part.Set(live)
 		if live.Type != handoff.Type || live.DeletionTimestamp != nil {
 			return p.unusable(ctx, live, rec)
 		}
@@ -131,7 +131,7 @@ func (p *pass) keep(ctx context.Context, live *corev1.Secret, d *draft) error {
 		return p.unkept(ctx, err)
 	}
 	p.obj.succeed(keeping)
-	p.obj.kept = next.ResourceVersion
+	p.obj.part.Set(next)
 	p.obj.stored(d.used)
 	for id, why := range d.rotated {
 		of := d.rec.Entries[id].Generator

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/direct-secrets/direct-secrets/common/internal/handoff"
+	"github.com/direct-secrets/direct-secrets/common/internal/overlay"
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
@@ -31,7 +32,7 @@ func (m *memory) object(req request, uid types.UID) *object {
 		m.objects[req] = o
 	}
 	if o.uid != uid {
-		o.uid, o.told = uid, nil
+		o.uid = uid
 		o.reset()
 	}
 	return o
@@ -66,12 +67,12 @@ type object struct {
 	attempts
 
 	uid types.UID
-	// kept is the resourceVersion of the part as this process last wrote or read it.
-	kept string
+	// part is the version of the part as this process last wrote or read it.
+	part overlay.Version
 	// misses counts the reconciles in a row that found their caches behind.
 	misses int
 	// told is what the status was last made to say, until the cache shows it.
-	told *handoff.Told
+	told handoff.Told
 
 	// made are values that no part holds yet, by the ID of their generator. What cannot be kept now is not
 	// made a second time.

@@ -180,8 +180,7 @@ func (ps *parts) phase(ctx context.Context, namespace string) (phase, error) {
 	return active, nil
 }
 
-// record brings the entry of an object in its status in line with what is said of the part. It returns what the status
-// says then, as last did before.
-func (ps *parts) record(ctx context.Context, u user, s handoff.Said, last *handoff.Told) (*handoff.Told, error) {
+// record brings the entry of an object in its status in line with what is said of the part. last is what was told before.
+func (ps *parts) record(ctx context.Context, u user, s handoff.Said, last *handoff.Told) error {
 	return handoff.Recorder{Client: ps.client, Contributor: ps.contributor}.Tell(ctx, u.kind, u.Object, u.parts, s, last)
 }

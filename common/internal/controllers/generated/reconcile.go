@@ -7,7 +7,6 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -96,7 +95,7 @@ func (p *pass) run(ctx context.Context) error {
 	}
 	t, out := decide(v)
 	p.settle(t, out)
-	if meta != nil && t.empty() && !p.edited(meta) {
+	if meta != nil && t.empty() && !p.obj.part.Edited(meta) {
 		return p.tell(ctx, meta, false)
 	}
 	return p.act(ctx, v)
@@ -121,15 +120,6 @@ func (p *pass) settle(t todo, out outcome) {
 	}
 }
 
-// edited reports whether somebody else has written the part since this process has seen it.
-func (p *pass) edited(m *metav1.PartialObjectMetadata) bool {
-	if p.obj.kept == "" {
-		p.obj.kept = m.ResourceVersion
-	}
-	c, err := resourceversion.CompareResourceVersion(m.ResourceVersion, p.obj.kept)
-	return err == nil && c > 0
-}
-
 // maker and revoker act on the object of the pass.
 func (p *pass) maker() *maker {
 	return &maker{generators: p.generators, req: p.req, refresh: p.user.facts.request, obj: p.obj, now: p.now, out: &p.out}
@@ -149,11 +139,10 @@ func (p *pass) warn(of handoff.Generator, message string) {
 
 // tell records the part in the status of the object, if the status does not say so already. part is nil if there is
 // none; anew is true if it holds other values than before.
-func (p *pass) tell(ctx context.Context, part metav1.Object, anew bool) (err error) {
-	p.obj.told, err = p.parts.record(ctx, p.user, handoff.Said{
+func (p *pass) tell(ctx context.Context, part metav1.Object, anew bool) error {
+	return p.parts.record(ctx, p.user, handoff.Said{
 		Part: part, Anew: anew, Class: p.out.failure.Class, Message: p.out.failure.Message,
-	}, p.obj.told)
-	return err
+	}, &p.obj.told)
 }
 
 // orphaned handles what an object that is deleted has left. m is nil if that is no part.

@@ -3,6 +3,8 @@
 package storehealth
 
 import (
+	"context"
+	"maps"
 	"strings"
 	"sync"
 	"time"
@@ -10,6 +12,7 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/ratelimiter"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
@@ -17,12 +20,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/internal/dispatch"
 	"github.com/direct-secrets/direct-secrets/common/internal/metrics"
 	"github.com/direct-secrets/direct-secrets/common/internal/presence"
+	"github.com/direct-secrets/direct-secrets/common/internal/refresh"
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
@@ -40,8 +45,8 @@ type Options struct {
 	Namespaced bool
 	// CheckTimeout is the deadline of one validation.
 	CheckTimeout time.Duration
-	// Changed brings the news that a credential of a store has changed.
-	Changed *Changed
+	// Bus brings the news that a store may be another than when it was validated.
+	Bus *refresh.Bus
 	// Board knows the other operators.
 	Board Board
 }
@@ -53,12 +58,18 @@ type Board interface {
 	MissingClass(ref *v1alpha1.StoreRef, class, namespace string, since time.Time) (missing bool, wait time.Duration)
 }
 
-// Changed carries stores that must be validated again from the connection pool to the loop.
-type Changed struct {
-	mu   sync.Mutex
-	subs map[string]chan event.GenericEvent
-	// suspected is when a store was suspected last.
-	suspected map[string]time.Time
+// Suspects has stores validated again that refuse reads.
+type Suspects struct {
+	bus *refresh.Bus
+
+	mu sync.Mutex
+	// last is when a store was suspected last.
+	last map[string]time.Time
+}
+
+// NewSuspects returns Suspects that are published on a bus.
+func NewSuspects(bus *refresh.Bus) *Suspects {
+	return &Suspects{bus: bus, last: map[string]time.Time{}}
 }
 
 // suspectEvery is the least time between two validations for which refused reads are the reason.
@@ -66,45 +77,34 @@ const suspectEvery = time.Minute
 
 // Suspect asks for the validation of a store that has refused a read: its login may be at fault, and
 // then no other read need be tried.
-func (c *Changed) Suspect(k provider.Kind, key types.NamespacedName) {
-	id, now := k.GoName()+"/"+key.String(), time.Now()
-	c.mu.Lock()
-	for old, at := range c.suspected {
-		if now.Sub(at) >= suspectEvery {
-			delete(c.suspected, old)
-		}
+func (s *Suspects) Suspect(k provider.Kind, key types.NamespacedName) {
+	if s.lately(k.GoName()+"/"+key.String(), time.Now()) {
+		return
 	}
-	_, lately := c.suspected[id]
-	if !lately {
-		if c.suspected == nil {
-			c.suspected = map[string]time.Time{}
-		}
-		c.suspected[id] = now
-	}
-	c.mu.Unlock()
-	if !lately {
-		c.Notify(k, key)
-	}
+	s.bus.Publish(refresh.Event{Kind: k, Store: key})
 }
 
-// Notify asks for the validation of a store.
-func (c *Changed) Notify(k provider.Kind, key types.NamespacedName) {
-	o := k.New()
-	o.SetNamespace(key.Namespace)
-	o.SetName(key.Name)
-	c.channel(k) <- event.GenericEvent{Object: o}
+// lately reports whether a store was suspected a moment ago, and notes that it is now.
+func (s *Suspects) lately(id string, now time.Time) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	maps.DeleteFunc(s.last, func(_ string, at time.Time) bool { return now.Sub(at) >= suspectEvery })
+	if _, ok := s.last[id]; ok {
+		return true
+	}
+	s.last[id] = now
+	return false
 }
 
-func (c *Changed) channel(k provider.Kind) chan event.GenericEvent {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.subs == nil {
-		c.subs = map[string]chan event.GenericEvent{}
+// newsOf has stores of a Kind validated again of which there is news.
+func newsOf(k provider.Kind) handler.TypedFuncs[refresh.Event, reconcile.Request] {
+	return handler.TypedFuncs[refresh.Event, reconcile.Request]{
+		GenericFunc: func(_ context.Context, e event.TypedGenericEvent[refresh.Event], q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+			if e.Object.Namespace == "" && e.Object.Kind.GoName() == k.GoName() {
+				q.Add(reconcile.Request{NamespacedName: e.Object.Store})
+			}
+		},
 	}
-	if c.subs[k.GoName()] == nil {
-		c.subs[k.GoName()] = make(chan event.GenericEvent, 1024)
-	}
-	return c.subs[k.GoName()]
 }
 
 // Setup adds a loop for each Kind to a manager. live must not read from a cache.
@@ -141,7 +141,7 @@ func Setup(mgr manager.Manager, live client.Client, pool *dispatch.Pool, o Optio
 		if err != nil {
 			return errors.Wrapf(err, "cannot watch %s", k.GoName())
 		}
-		if err := c.Watch(source.Channel(o.Changed.channel(k), enqueue)); err != nil {
+		if err := c.Watch(o.Bus.Source(newsOf(k))); err != nil {
 			return errors.Wrapf(err, "cannot watch credentials of %s", k.GoName())
 		}
 	}

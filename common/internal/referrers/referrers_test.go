@@ -1,35 +1,27 @@
-package externalsecret
+package referrers
 
 import (
-	"context"
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/direct-secrets/direct-secrets/common/provider/fake"
+
+	fakev1alpha1 "github.com/direct-secrets/direct-secrets/common/provider/fake/apis/v1alpha1"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
-	"github.com/direct-secrets/direct-secrets/common/provider"
-	fakev1alpha1 "github.com/direct-secrets/direct-secrets/common/provider/fake/apis/v1alpha1"
 )
 
-const fakeGroup = "fake.direct-secrets.io"
+var errBoom = errors.New("boom")
 
-// fakeKinds are the Kinds of the fake module, whose stores are never connected here.
-func fakeKinds() []provider.Kind {
-	return []provider.Kind{
-		provider.KindOf(provider.ConnectorFunc[*fakev1alpha1.FakeStore](func(context.Context, *fakev1alpha1.FakeStore, provider.Credentials) (provider.Client, error) {
-			return nil, errBoom
-		})),
-		provider.ClusterKindOf(provider.ConnectorFunc[*fakev1alpha1.ClusterFakeStore](func(context.Context, *fakev1alpha1.ClusterFakeStore, provider.Credentials) (provider.Client, error) {
-			return nil, errBoom
-		})),
-	}
-}
+const fakeGroup = "fake.direct-secrets.io"
 
 func scheme(t *testing.T) *runtime.Scheme {
 	t.Helper()
@@ -42,9 +34,9 @@ func scheme(t *testing.T) *runtime.Scheme {
 	return s
 }
 
-func fakeRoutes(t *testing.T, reader client.Reader, o Options) *routes {
+func fakeReferrers(t *testing.T) *Referrers {
 	t.Helper()
-	r, err := newRoutes(reader, scheme(t), fakeKinds(), fakeGroup, o.ControllerClass, o.Namespaced)
+	r, err := New(nil, scheme(t), fake.NewServer().Kinds(), fakeGroup, "", false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +60,7 @@ func TestStoreKeys(t *testing.T) {
 			},
 		},
 	}
-	got := fakeRoutes(t, nil, Options{}).storeKeys(es)
+	got := fakeReferrers(t).storeKeys(es)
 	slices.Sort(got)
 	want := []string{"ClusterFakeStore//c", "FakeStore/shop/a", "FakeStore/shop/b"}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -113,7 +105,7 @@ func TestTransform(t *testing.T) {
 		"Other":   {"Anything else passes.", "not an object", "not an object"},
 	}
 	keep := func(from, to *v1alpha1.ExternalSecret) { to.Annotations = from.Annotations }
-	transform, err := Transform(scheme(t), fakeKinds(), fakeGroup, "", keep)
+	transform, err := Transform(scheme(t), fake.NewServer().Kinds(), fakeGroup, "", keep)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +123,7 @@ func TestTransform(t *testing.T) {
 			}
 		})
 	}
-	if _, err := Transform(runtime.NewScheme(), fakeKinds(), fakeGroup, "", keep); err == nil {
+	if _, err := Transform(runtime.NewScheme(), fake.NewServer().Kinds(), fakeGroup, "", keep); err == nil {
 		t.Error("Transform(): no error for Kinds that the scheme does not know")
 	}
 }

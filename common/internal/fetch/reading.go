@@ -1,4 +1,4 @@
-package externalsecret
+package fetch
 
 import (
 	"sync/atomic"
@@ -12,7 +12,7 @@ import (
 
 // reading is a read under way for one object: a ticket for each store.
 type reading struct {
-	attempt attempt
+	attempt Attempt
 	// at is when it was asked for.
 	at      time.Time
 	tickets map[v1alpha1.StoreRef]*dispatch.Ticket
@@ -21,7 +21,7 @@ type reading struct {
 
 // read asks the stores for which there are loaders for their secrets. done is called when all have answered, and
 // told whether one of them failed.
-func read(a attempt, at time.Time, p render.Plan, loaders map[v1alpha1.StoreRef]*dispatch.Loader, u dispatch.Urgency, done func(failed bool)) *reading {
+func read(a Attempt, at time.Time, p render.Plan, loaders map[v1alpha1.StoreRef]*dispatch.Loader, u dispatch.Urgency, done func(failed bool)) *reading {
 	reads := map[v1alpha1.StoreRef][]provider.Read{}
 	for _, s := range p.Sources {
 		if loaders[s.Store] == nil || s.Generator {

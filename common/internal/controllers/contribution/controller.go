@@ -1,0 +1,169 @@
+// Package contribution is the controller that reads for ExternalSecrets that another operator claims: what they name of
+// the stores of this one is stored in a part.
+package contribution
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/ratelimiter"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/internal/dispatch"
+	"github.com/direct-secrets/direct-secrets/common/internal/fetch"
+	"github.com/direct-secrets/direct-secrets/common/internal/handoff"
+	"github.com/direct-secrets/direct-secrets/common/internal/memory"
+	"github.com/direct-secrets/direct-secrets/common/internal/presence"
+	"github.com/direct-secrets/direct-secrets/common/internal/queue"
+	"github.com/direct-secrets/direct-secrets/common/internal/referrers"
+	"github.com/direct-secrets/direct-secrets/common/internal/refresh"
+	"github.com/direct-secrets/direct-secrets/common/internal/resolve"
+	"github.com/direct-secrets/direct-secrets/common/provider"
+)
+
+// Options of the controller.
+type Options struct {
+	// Concurrency is the number of workers.
+	Concurrency int
+	// Bus brings the news that a store may yield something else.
+	Bus *refresh.Bus
+	// Suspect is told of a store that refuses a read.
+	Suspect func(k provider.Kind, s types.NamespacedName)
+	// Board knows the other operators.
+	Board *presence.Board
+	// Namespaced is true for an operator that serves chosen namespaces only.
+	Namespaced bool
+	// Random returns numbers in [0, 1) for jitter, Now is the clock.
+	Random func() float64
+	Now    func() time.Time
+}
+
+// Setup adds the controller to a manager. live must not read from a cache.
+func Setup(mgr manager.Manager, live client.Client, pool *dispatch.Pool, refs *referrers.Referrers, o Options) error {
+	var q *queue.Queue[reconcile.Request]
+	enqueue := func(key types.NamespacedName, priority int) {
+		queue.AddTo[reconcile.Request](q, priority, 0, reconcile.Request{NamespacedName: key})
+	}
+	backoff := ratelimiter.NewController()
+	objects := &memory.Objects[object]{Drop: func(o *object) { o.attempts.Drop() }}
+	r := &Reconciler{
+		cache: mgr.GetCache(), referrers: refs, objects: objects, opts: o, started: o.Now(),
+		parts:   partKeeper{mgr.GetCache(), live, refs.Contributor(), o.Board},
+		fetcher: fetch.Fetcher{Pool: pool, Backoff: backoff, Enqueue: enqueue, Now: o.Now},
+		teller:  handoff.Recorder{Client: live, Contributor: refs.Contributor()},
+	}
+	c, err := controller.New("contribution", mgr, controller.Options{
+		Reconciler:              r,
+		MaxConcurrentReconciles: o.Concurrency,
+		RateLimiter:             ratelimiter.NewController(),
+		NewQueue: func(name string, l workqueue.TypedRateLimiter[reconcile.Request]) workqueue.TypedRateLimitingInterface[reconcile.Request] {
+			q = queue.New(name, l)
+			pool.WatchQueue(q.Others, o.Concurrency)
+			return q
+		},
+	})
+	if err != nil {
+		return errors.Wrap(err, "cannot make the controller")
+	}
+	o.Board.OnChange(func() {
+		for _, key := range objects.Keys(func(*object) bool { return true }) {
+			enqueue(key, queue.Low)
+		}
+	})
+	return handlers{refs, objects}.watch(c, mgr.GetCache(), o)
+}
+
+// handlers say which objects an event brings back.
+type handlers struct {
+	referrers *referrers.Referrers
+	objects   *memory.Objects[object]
+}
+
+// +kubebuilder:rbac:groups=direct-secrets.io,resources=externalsecrets,verbs=list;watch
+// +kubebuilder:rbac:groups="",resources=secrets,verbs=list;watch
+
+func (h handlers) watch(c controller.Controller, from cache.Cache, o Options) error {
+	waker := &referrers.Waker{
+		Referrers: h.referrers,
+		Concerned: h.referrers.MayContribute,
+		Waits:     func(*v1alpha1.ExternalSecret) bool { return true }, // Whether they do, the claiming operator knows.
+		Free: func(key types.NamespacedName) {
+			if obj := h.objects.Peek(key); obj != nil {
+				obj.attempts.Hold(time.Time{})
+			}
+		},
+	}
+	for _, s := range append([]source.Source{
+		source.Kind[client.Object](from, &v1alpha1.ExternalSecret{}, h.objectEvents()),
+		source.Kind[client.Object](from, resolve.SecretMetadata(), h.partEvents()),
+	}, waker.Sources(from, o.Bus, o.Namespaced)...) {
+		if err := c.Watch(s); err != nil {
+			return errors.Wrap(err, "cannot watch")
+		}
+	}
+	return nil
+}
+
+type requests = workqueue.TypedRateLimitingInterface[reconcile.Request]
+
+func enqueue(q requests, priority int, key types.NamespacedName) {
+	queue.AddTo(q, priority, 0, reconcile.Request{NamespacedName: key})
+}
+
+func (h handlers) objectEvents() handler.EventHandler {
+	return handler.Funcs{
+		CreateFunc: func(_ context.Context, e event.CreateEvent, q requests) {
+			if es, ok := e.Object.(*v1alpha1.ExternalSecret); ok && h.referrers.MayContribute(es) {
+				enqueue(q, referrers.Priority(es), client.ObjectKeyFromObject(es))
+			}
+		},
+		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q requests) {
+			was, ok := e.ObjectOld.(*v1alpha1.ExternalSecret)
+			is, ok2 := e.ObjectNew.(*v1alpha1.ExternalSecret)
+			if !ok || !ok2 || !h.referrers.MayContribute(was) && !h.referrers.MayContribute(is) {
+				return
+			}
+			if referrers.Changed(was, is) || !slices.Equal(was.Status.Parts, is.Status.Parts) {
+				enqueue(q, queue.High, client.ObjectKeyFromObject(is))
+			}
+		},
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q requests) {
+			if key := client.ObjectKeyFromObject(e.Object); h.objects.Peek(key) != nil {
+				enqueue(q, queue.High, key)
+			}
+		},
+	}
+}
+
+// partEvents brings an object back whose part has changed.
+func (h handlers) partEvents() handler.EventHandler {
+	on := func(was, is client.Object, deleted bool, q requests) {
+		// Somebody may have taken its record.
+		key, ok := handoff.Owner("ExternalSecret", is, was)
+		obj := h.objects.Peek(key)
+		if !ok || obj == nil {
+			return
+		}
+		if deleted {
+			obj.part.lost(is)
+		}
+		enqueue(q, queue.High, key)
+	}
+	return handler.Funcs{
+		CreateFunc: func(_ context.Context, e event.CreateEvent, q requests) { on(e.Object, e.Object, false, q) },
+		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q requests) { on(e.ObjectOld, e.ObjectNew, false, q) },
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q requests) { on(e.Object, e.Object, true, q) },
+	}
+}

@@ -1,0 +1,157 @@
+package contribution
+
+import (
+	"context"
+	"slices"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
+	corev1 "k8s.io/api/core/v1"
+	kerrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/direct-secrets/direct-secrets/common/internal/handoff"
+	"github.com/direct-secrets/direct-secrets/common/internal/policy"
+	"github.com/direct-secrets/direct-secrets/common/internal/presence"
+	"github.com/direct-secrets/direct-secrets/common/internal/target"
+	"github.com/direct-secrets/direct-secrets/common/provider"
+)
+
+// A partKeeper reads and writes the parts of this operator.
+type partKeeper struct {
+	cache client.Reader
+	// live is not cached.
+	live  client.Client
+	self  handoff.Contributor
+	board *presence.Board
+}
+
+func (k partKeeper) key(s *subject) types.NamespacedName {
+	return types.NamespacedName{Namespace: s.es.Namespace, Name: k.self.PartName("ExternalSecret", s.es.Name)}
+}
+
+// load looks at the part, in the cache or as it was just written.
+func (k partKeeper) load(ctx context.Context, s *subject) error {
+	m, err := s.obj.part.get(ctx, k.cache, k.key(s))
+	if err != nil {
+		return errors.Wrap(err, "cannot read the part")
+	}
+	s.see(m)
+	return nil
+}
+
+// see goes by a part from now on; nil if there is none.
+func (s *subject) see(m *metav1.PartialObjectMetadata) {
+	s.part, s.record = m, handoff.Record{}
+	if m != nil {
+		s.record, _ = handoff.Of(m.Annotations)
+	}
+}
+
+// isOurs reports whether this module has written the part: the status says so, or this process knows. Anybody who may
+// write Secrets can make one of its name.
+func (k partKeeper) isOurs(s *subject) bool {
+	told := handoff.Recorder{Contributor: k.self}.Of(s.es.Status.Parts)
+	return told != nil && told.UID == s.part.UID || s.obj.part.wrote == s.part.UID
+}
+
+// labels are those by which this module and the one that claims the object follow the part.
+func (k partKeeper) labels(s *subject) []string {
+	return handoff.Labels(k.self.Group, k.board.Serving(s.es.LeadingStore(), s.es.Namespace))
+}
+
+// fits reports whether the part has the labels and the owner that it shall have.
+func (k partKeeper) fits(s *subject) bool {
+	return s.part != nil && handoff.Labelled(s.part, k.labels(s)) &&
+		slices.ContainsFunc(s.part.OwnerReferences, func(o metav1.OwnerReference) bool { return o.UID == s.es.UID })
+}
+
+// store writes what was read, unless it is there, and reports whether it is not what the part held. Where nothing is new,
+// the time is written now and then.
+func (k partKeeper) store(ctx context.Context, s *subject, reads handoff.Reads, data map[string][]byte) (anew bool, err error) {
+	if err := k.load(ctx, s); err != nil {
+		return false, err
+	}
+	if is := s.record.Reads; k.fits(s) && k.isOurs(s) && !s.obj.part.version.Edited(s.part) &&
+		is != nil && is.Same(reads) && reads.At.Sub(is.At) < policy.Heartbeat {
+		return false, nil
+	}
+	live, err := k.read(ctx, s)
+	if err != nil {
+		return false, err
+	}
+	is := s.record.Reads
+	if live != nil {
+		was := handoff.RecordOf(live)
+		if was.UID == s.es.UID && was.Reads != nil && was.Reads.Hash == reads.Hash {
+			reads.Version = was.Reads.Version
+		}
+		is = was.Reads
+	}
+	anew = is == nil || is.Version != reads.Version || live == nil
+	return anew, k.write(ctx, s, live, handoff.Record{Kind: "ExternalSecret", Name: s.es.Name, UID: s.es.UID, Class: k.self.Class, Reads: &reads}, data)
+}
+
+// mend gives the part the labels and the owner that it shall have; it returns false if there is no such part any more.
+func (k partKeeper) mend(ctx context.Context, s *subject) (bool, error) {
+	live, err := k.read(ctx, s)
+	if err != nil || live == nil {
+		return false, err
+	}
+	rec := handoff.RecordOf(live)
+	if rec.Reads == nil || rec.UID != s.es.UID {
+		return false, nil
+	}
+	return true, k.write(ctx, s, live, rec, live.Data)
+}
+
+// read reads the part live; nil if there is none.
+func (k partKeeper) read(ctx context.Context, s *subject) (*corev1.Secret, error) {
+	live := &corev1.Secret{}
+	err := k.live.Get(ctx, k.key(s), live)
+	switch {
+	case kerrors.IsNotFound(err):
+		return nil, nil
+	case err != nil:
+		return nil, errors.Wrap(err, "cannot read the part")
+	case live.Type != handoff.Type:
+		return nil, provider.NewError(provider.Invalid, "Secret %q has the name of the one in which values are handed over; delete it", live.Name)
+	case live.DeletionTimestamp != nil:
+		return nil, errMoved
+	}
+	return live, nil
+}
+
+// write brings the part, of which live is nil if there is none, to a record and its data.
+func (k partKeeper) write(ctx context.Context, s *subject, live *corev1.Secret, rec handoff.Record, data map[string][]byte) error {
+	part := handoff.Part{Record: rec, Data: data, Labels: k.labels(s), Owners: []metav1.OwnerReference{target.OwnerOf(s.es)}}
+	next, err := part.Write(ctx, k.live, k.key(s), live)
+	switch {
+	case kerrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
+		return target.ErrNamespaceTerminating
+	case kerrors.IsForbidden(err), kerrors.IsInvalid(err), kerrors.IsRequestEntityTooLargeError(err):
+		return provider.NewError(provider.Denied, "the Secret in which values are handed over could not be written: %s", errors.Cause(err).Error())
+	case err != nil:
+		return err
+	}
+	m := &metav1.PartialObjectMetadata{ObjectMeta: *next.ObjectMeta.DeepCopy()}
+	m.ManagedFields = nil
+	s.obj.part.set(m)
+	s.see(m)
+	return nil
+}
+
+// remove deletes the part, if it is one.
+func (k partKeeper) remove(ctx context.Context, s *subject) error {
+	live, err := k.read(ctx, s)
+	var invalid *provider.Error
+	switch {
+	case errors.As(err, &invalid), errors.Is(err, errMoved):
+		return nil
+	case err != nil || live == nil:
+		return err
+	}
+	err = k.live.Delete(ctx, live, client.Preconditions{UID: &live.UID, ResourceVersion: &live.ResourceVersion})
+	return errors.Wrap(client.IgnoreNotFound(err), "cannot delete the part")
+}

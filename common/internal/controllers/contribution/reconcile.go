@@ -1,0 +1,313 @@
+package contribution
+
+import (
+	"context"
+	"time"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
+	kerrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/internal/fetch"
+	"github.com/direct-secrets/direct-secrets/common/internal/handoff"
+	"github.com/direct-secrets/direct-secrets/common/internal/memory"
+	"github.com/direct-secrets/direct-secrets/common/internal/metrics"
+	"github.com/direct-secrets/direct-secrets/common/internal/policy"
+	"github.com/direct-secrets/direct-secrets/common/internal/queue"
+	"github.com/direct-secrets/direct-secrets/common/internal/recovery"
+	"github.com/direct-secrets/direct-secrets/common/internal/referrers"
+	"github.com/direct-secrets/direct-secrets/common/internal/render"
+	"github.com/direct-secrets/direct-secrets/common/internal/status"
+	"github.com/direct-secrets/direct-secrets/common/internal/target"
+	"github.com/direct-secrets/direct-secrets/common/provider"
+)
+
+// holdInterval is how often an object that its store holds looks again.
+const holdInterval = 45 * time.Second
+
+// errMoved means that the world is not as it was when the pass began; look again.
+var errMoved = errors.New("the objects have changed meanwhile")
+
+// Reconciler stores in parts what this operator reads for the ExternalSecrets of others.
+type Reconciler struct {
+	cache     client.Reader
+	referrers *referrers.Referrers
+	objects   *memory.Objects[object]
+	parts     partKeeper
+	fetcher   fetch.Fetcher
+	teller    handoff.Recorder
+	opts      Options
+	started   time.Time
+}
+
+// subject is one ExternalSecret in one pass.
+type subject struct {
+	es     *v1alpha1.ExternalSecret
+	obj    *object
+	stores fetch.Stores
+	// part is the metadata of the part, nil if there is none; record is what it holds.
+	part   *metav1.PartialObjectMetadata
+	record handoff.Record
+}
+
+func (s *subject) key() types.NamespacedName { return client.ObjectKeyFromObject(s.es) }
+
+// metadata is the hash of all that has the object refreshed. A part knows no generation.
+func (s *subject) metadata() string { return referrers.Metadata(s.es, referrers.Content(s.es)) }
+
+// Reconcile brings the part of one ExternalSecret a step on.
+func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (res reconcile.Result, err error) {
+	defer func() {
+		if ctx.Err() != nil {
+			res, err = reconcile.Result{}, nil // The operator ends; what failed for that is no error.
+		}
+	}()
+	defer recovery.ToError(ctx, &err)
+	if ctx.Err() != nil {
+		return reconcile.Result{}, nil // The answer to a write may be missing, so the state is not known.
+	}
+	es := &v1alpha1.ExternalSecret{}
+	if err := r.cache.Get(ctx, req.NamespacedName, es); err != nil {
+		r.forget(req.NamespacedName)
+		return reconcile.Result{}, errors.Wrap(client.IgnoreNotFound(err), "cannot read the ExternalSecret")
+	}
+	contributes, err := r.contributes(ctx, es)
+	switch {
+	case err != nil:
+		return reconcile.Result{}, err
+	case !contributes:
+		r.forget(req.NamespacedName)
+		return reconcile.Result{}, nil
+	}
+	s := &subject{es: es}
+	s.obj, _ = r.objects.Get(req.NamespacedName, es.UID)
+	return r.pass(ctx, s)
+}
+
+// contributes reports whether this operator reads for an object that another one claims, or did.
+func (r *Reconciler) contributes(ctx context.Context, es *v1alpha1.ExternalSecret) (bool, error) {
+	if es.DeletionTimestamp != nil {
+		return false, nil
+	}
+	mine, err := r.referrers.Mine(ctx, es)
+	if err != nil || mine {
+		return false, err
+	}
+	return r.referrers.Contributes(ctx, es)
+}
+
+func (r *Reconciler) forget(key types.NamespacedName) {
+	r.objects.Forget(key)
+	r.fetcher.Backoff.Forget(reconcile.Request{NamespacedName: key})
+}
+
+// pass decides what is to be done for the object, and does it.
+func (r *Reconciler) pass(ctx context.Context, s *subject) (reconcile.Result, error) {
+	if s.es.Spec.Suspend {
+		s.obj.attempts.Drop()
+		return reconcile.Result{}, nil
+	}
+	if err := r.parts.load(ctx, s); err != nil {
+		return reconcile.Result{}, err
+	}
+	plan, err := render.NewPlan(s.es)
+	if err != nil {
+		s.obj.attempts.Drop()
+		return r.say(ctx, s, status.Stalled(v1alpha1.ReasonInvalidSpec, err.Error()), 0)
+	}
+	plan.Texts = nil
+	stores, err := fetch.Resolve(ctx, r.referrers, s.es, plan, false)
+	switch {
+	case kerrors.IsNotFound(errors.Cause(err)):
+		return queue.Soon(), nil // The namespace is new.
+	case err != nil:
+		return reconcile.Result{}, err
+	}
+	s.stores = stores.Own()
+	if len(s.stores.Plan.Sources) == 0 {
+		return reconcile.Result{}, r.retract(ctx, s)
+	}
+	if refused := s.stores.Admit(); refused != nil {
+		s.obj.attempts.Drop()
+		return r.say(ctx, s, *refused, r.hold())
+	}
+	if why := r.due(s); why != policy.NotDue {
+		return r.fetch(ctx, s, why)
+	}
+	s.obj.attempts.Drop()
+	if !r.parts.fits(s) {
+		mended, err := r.parts.mend(ctx, s)
+		if err != nil {
+			return r.failure(ctx, s, err)
+		}
+		if !mended {
+			return s.obj.misses.Again(), nil
+		}
+	}
+	return r.handedOver(ctx, s, false)
+}
+
+// hold is a little less or more than the time after which what is held looks again.
+func (r *Reconciler) hold() time.Duration { return policy.Jitter(holdInterval, r.opts.Random()) }
+
+// fetch reads the stores, and goes on when they have answered.
+func (r *Reconciler) fetch(ctx context.Context, s *subject, why policy.Why) (reconcile.Result, error) {
+	w := fetch.Want{
+		Key: s.key(), Attempts: &s.obj.attempts, Attempt: fetch.AttemptOf(s.es, s.metadata()),
+		Why: why, Stores: s.stores,
+	}
+	a := r.fetcher.Take(&w)
+	switch {
+	case a.Pending:
+		return reconcile.Result{}, nil // Its answer enqueues the object.
+	case a.Values != nil:
+		return r.hand(ctx, s, a)
+	case a.Wait > 0:
+		return queue.Later(a.Wait), nil
+	}
+	if refused := r.fetcher.Ask(w, true); refused != nil {
+		return r.say(ctx, s, *refused, r.hold())
+	}
+	return reconcile.Result{}, nil
+}
+
+// hand stores what was read in the part.
+func (r *Reconciler) hand(ctx context.Context, s *subject, a fetch.Answer) (reconcile.Result, error) {
+	reads, err := r.collect(s, a.Values)
+	anew := false
+	if err == nil {
+		anew, err = r.store(ctx, s, reads, a.At)
+	}
+	var refused *provider.Error
+	switch {
+	case err == nil:
+		return r.handedOver(ctx, s, anew)
+	case !errors.As(err, &refused):
+		return r.failure(ctx, s, err)
+	}
+	s.obj.failing = true
+	return r.retry(ctx, s, status.NotSynced(err), provider.RetryAfter(err))
+}
+
+// collect returns what is to be stored of what was read; an error if any of it could not be read.
+func (r *Reconciler) collect(s *subject, values render.Values) ([]handoff.Read, error) {
+	if err := render.Failure(s.stores.Plan.Sources, values); err != nil {
+		if provider.ClassOf(err) == provider.Denied {
+			s.stores.Suspect(r.opts.Suspect)
+		}
+		return nil, err
+	}
+	var reads []handoff.Read
+	for _, src := range s.stores.Plan.Sources {
+		read, err := handoff.NewRead(src.Store, src.Read, values(src))
+		if err != nil {
+			return nil, err
+		}
+		reads = append(reads, read)
+	}
+	return reads, nil
+}
+
+// store plans the next refresh, and writes what was read at a time. anew is true if it is not what the part held.
+func (r *Reconciler) store(ctx context.Context, s *subject, read []handoff.Read, at time.Time) (anew bool, err error) {
+	data, entries, err := handoff.Pack(read)
+	if err != nil {
+		return false, err
+	}
+	reads := handoff.Reads{
+		Version: handoff.NewVersion(), Hash: target.HashInputs(s.es.UID, handoff.Content(data)), Entries: entries,
+		Request: s.es.Annotations[v1alpha1.RefreshRequestAnnotation], Metadata: s.metadata(), Labels: s.stores.Labels(), At: at,
+	}
+	s.obj.next = time.Time{}
+	if policy.Periodic(s.es.Spec.RefreshPolicy, s.stores.Plan.Interval) {
+		s.obj.next = at.Add(policy.Jitter(s.stores.Plan.Interval, r.opts.Random()))
+		reads.Next = s.obj.next
+	}
+	return r.parts.store(ctx, s, reads, data)
+}
+
+// handedOver says that the part has what the object wants of this operator.
+func (r *Reconciler) handedOver(ctx context.Context, s *subject, anew bool) (reconcile.Result, error) {
+	s.obj.failing, s.obj.misses = false, 0
+	s.obj.untold = s.obj.untold || anew
+	wait := time.Duration(0)
+	if !s.obj.next.IsZero() {
+		wait = max(s.obj.next.Sub(r.opts.Now()), time.Millisecond)
+	}
+	if reads := s.record.Reads; reads != nil && s.lacks(*reads) {
+		// It may come any time, so it is looked for more often than what is there.
+		wait = r.backOff(s)
+	} else {
+		r.fetcher.Backoff.Forget(reconcile.Request{NamespacedName: s.key()})
+	}
+	metrics.Synced("Part", v1alpha1.ReasonSecretSynced)
+	if err := r.tell(ctx, s, handoff.Said{Part: s.part, Anew: s.obj.untold}); err != nil {
+		return reconcile.Result{}, err
+	}
+	s.obj.untold = false
+	return queue.Later(wait), nil
+}
+
+// failure turns an error of a write into what is said of it, or has the controller look again.
+func (r *Reconciler) failure(ctx context.Context, s *subject, err error) (reconcile.Result, error) {
+	var invalid *provider.Error
+	switch {
+	case errors.Is(err, target.ErrNamespaceTerminating):
+		return reconcile.Result{}, nil
+	case errors.Is(err, errMoved), kerrors.IsConflict(err), kerrors.IsAlreadyExists(err), kerrors.IsNotFound(err):
+		return s.obj.misses.Again(), nil
+	case errors.As(err, &invalid):
+		return r.retry(ctx, s, status.NotSynced(invalid), 0)
+	}
+	return reconcile.Result{}, errors.Wrap(err, "cannot write the part")
+}
+
+// retry says what is wrong, and tries again with back-off.
+func (r *Reconciler) retry(ctx context.Context, s *subject, v status.Verdict, atLeast time.Duration) (reconcile.Result, error) {
+	wait := max(r.backOff(s), atLeast)
+	s.obj.attempts.Hold(time.Now().Add(wait))
+	return r.say(ctx, s, v, wait)
+}
+
+// backOff holds the next try back, longer each time.
+func (r *Reconciler) backOff(s *subject) time.Duration {
+	wait := r.fetcher.Backoff.When(reconcile.Request{NamespacedName: s.key()})
+	s.obj.attempts.Hold(time.Now().Add(wait))
+	return wait
+}
+
+// say tells the operator that claims the object why the part is not what it shall be, and comes back after wait.
+func (r *Reconciler) say(ctx context.Context, s *subject, v status.Verdict, wait time.Duration) (reconcile.Result, error) {
+	said := handoff.Said{Message: v.Message, Reason: v.Reason, Class: v.Class}
+	if said.Reason == v1alpha1.ReasonSecretSyncedError {
+		said.Reason = "" // The usual one.
+	}
+	if s.part != nil {
+		said.Part = s.part // Not a nil pointer in an interface.
+	}
+	metrics.Synced("Part", v.Reason)
+	if err := r.tell(ctx, s, said); err != nil {
+		return reconcile.Result{}, err
+	}
+	return queue.Later(wait), nil
+}
+
+func (r *Reconciler) tell(ctx context.Context, s *subject, said handoff.Said) error {
+	return r.teller.Tell(ctx, "ExternalSecret", s.es, s.es.Status.Parts, said, &s.obj.told)
+}
+
+// retract takes the part away of which the spec names nothing any more.
+func (r *Reconciler) retract(ctx context.Context, s *subject) error {
+	if err := r.parts.remove(ctx, s); err != nil {
+		return err
+	}
+	if err := r.tell(ctx, s, handoff.Said{}); err != nil {
+		return err
+	}
+	r.forget(s.key())
+	return nil
+}

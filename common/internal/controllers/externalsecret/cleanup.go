@@ -1,0 +1,128 @@
+package externalsecret
+
+import (
+	"context"
+	"slices"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
+	corev1 "k8s.io/api/core/v1"
+	kerrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/internal/handoff"
+	"github.com/direct-secrets/direct-secrets/common/internal/policy"
+	"github.com/direct-secrets/direct-secrets/common/internal/render"
+)
+
+// cleaner takes away what an object needs no more.
+type cleaner struct {
+	gatherer *gatherer
+	applier  *applier
+}
+
+// leave lets go of the Secrets that the object wrote before its spec named the present one. Those
+// that it owns would go with it, and so they go now that the new one is in step; the others stay.
+func (c *cleaner) leave(ctx context.Context, s *subject) error {
+	names, err := c.former(ctx, s)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		live, err := c.applier.writer.Get(ctx, types.NamespacedName{Namespace: s.es.Namespace, Name: name})
+		if err != nil {
+			return err
+		}
+		if live == nil {
+			continue
+		}
+		decision := policy.Leave(s.self(policy.NotDue), s.observe(ctx, live))
+		if decision.Action == policy.Nothing {
+			continue
+		}
+		d := s.desired(render.Output{})
+		d.Name = name
+		d.Owner = nil
+		if err := c.applier.change(ctx, s, decision, live, d); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// former returns the names of the Secrets, other than the target, that the object may still own.
+func (c *cleaner) former(ctx context.Context, s *subject) ([]string, error) {
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("SecretList"))
+	if err := c.gatherer.cache.List(ctx, list, client.InNamespace(s.es.Namespace), client.MatchingFields{markIndex: s.es.Name}); err != nil {
+		return nil, errors.Wrap(err, "cannot list the Secrets of the object")
+	}
+	var names []string
+	for i := range list.Items {
+		m := &list.Items[i]
+		if o := metav1.GetControllerOf(m); o != nil && o.UID == s.es.UID && m.Name != s.plan.Target {
+			names = append(names, m.Name)
+		}
+	}
+	// Another module may have written it, or somebody may have taken its label.
+	if b := s.seen.Binding; b != nil && b.Name != s.plan.Target && !slices.Contains(names, b.Name) {
+		names = append(names, b.Name)
+	}
+	return names, nil
+}
+
+// prune takes away the parts that the spec names no more and whose module runs no more; one that runs does so
+// itself. What this operator has read while another claimed the object goes, too.
+func (c *cleaner) prune(ctx context.Context, s *subject) error {
+	if !s.handed.ready {
+		return nil
+	}
+	for _, part := range s.es.Status.Parts {
+		if s.handed.used[part.Module] || !c.gatherer.referrers.Contributor().Wrote(part) && c.gatherer.parts.heard(s.es, part) {
+			continue
+		}
+		if err := c.removePart(ctx, s, part); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// removePart deletes a part of the object, and takes it out of the status.
+func (c *cleaner) removePart(ctx context.Context, s *subject, part v1alpha1.PartStatus) error {
+	live := &corev1.Secret{}
+	err := c.gatherer.live.Get(ctx, types.NamespacedName{Namespace: s.es.Namespace, Name: part.Name}, live)
+	if err != nil && part.Name != "" && !kerrors.IsNotFound(err) {
+		return errors.Wrap(err, "cannot read a part")
+	}
+	es := &v1alpha1.ExternalSecret{}
+	if err := c.gatherer.live.Get(ctx, s.key(), es); err != nil || es.UID != s.es.UID || es.Generation != s.es.Generation {
+		return client.IgnoreNotFound(err) // The spec may name it again.
+	}
+	if rec, ok := handoff.Of(live.Annotations); ok && live.Type == handoff.Type && live.UID == part.UID && names(s.es, part, rec) {
+		if holds(es, rec) {
+			s.handed.again(settling << 2) // The status has yet to say that it holds others.
+			return nil
+		}
+		err := c.gatherer.live.Delete(ctx, live, client.Preconditions{UID: &live.UID, ResourceVersion: &live.ResourceVersion})
+		if client.IgnoreNotFound(err) != nil {
+			return errors.Wrap(err, "cannot delete a part")
+		}
+	}
+	return handoff.Recorder{Client: c.gatherer.live, Contributor: handoff.ContributorOf(part)}.Tell(ctx, "ExternalSecret", s.es, s.es.Status.Parts, handoff.Said{}, &handoff.Told{})
+}
+
+// names reports whether a part of this object has the name that the module's has that the status records it for.
+func names(es *v1alpha1.ExternalSecret, s v1alpha1.PartStatus, rec handoff.Record) bool {
+	return rec.Kind == "ExternalSecret" && rec.Name == es.Name && s.Name == handoff.ContributorOf(s).PartName(rec.Kind, rec.Name)
+}
+
+// holds reports whether the Secret of an object may hold generated values of a part.
+func holds(es *v1alpha1.ExternalSecret, rec handoff.Record) bool {
+	if len(rec.Entries) > 0 && es.Spec.Target.CreationPolicy == v1alpha1.CreateNone {
+		return true // Nothing is written, so a Secret that was written before keeps what it holds.
+	}
+	return slices.ContainsFunc(es.Status.Sources, func(s v1alpha1.SourceStatus) bool { return s.Version != "" && rec.Has(s.Version) })
+}

@@ -1,0 +1,147 @@
+package externalsecret
+
+import (
+	"context"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
+	kerrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/internal/fetch"
+	"github.com/direct-secrets/direct-secrets/common/internal/policy"
+	"github.com/direct-secrets/direct-secrets/common/internal/referrers"
+	"github.com/direct-secrets/direct-secrets/common/internal/resolve"
+	"github.com/direct-secrets/direct-secrets/common/internal/target"
+)
+
+// gatherer loads what a pass goes by. It decides nothing.
+type gatherer struct {
+	*identity
+	cache client.Reader
+	// live is not cached.
+	live      client.Client
+	referrers *referrers.Referrers
+	objects   *objects
+	templates templateReader
+	parts     partReader
+}
+
+// subject loads an object that this operator claims, and the status to go by; nil if there is no such object. anew is
+// true if it replaces another of its name.
+func (g *gatherer) subject(ctx context.Context, key types.NamespacedName) (s *subject, anew bool, err error) {
+	es := &v1alpha1.ExternalSecret{}
+	if err := g.cache.Get(ctx, key, es); err != nil {
+		return nil, false, errors.Wrap(client.IgnoreNotFound(err), "cannot read the ExternalSecret")
+	}
+	mine, err := g.referrers.Mine(ctx, es)
+	if err != nil || !mine || es.DeletionTimestamp != nil {
+		return nil, false, err
+	}
+	obj, anew := g.objects.Get(key, es.UID)
+	now := &v1alpha1.ExternalSecret{}
+	latest, err := obj.status.Get(ctx, g.cache, key, now)
+	switch {
+	case err != nil:
+		return nil, anew, err
+	case latest == nil, now.UID != es.UID:
+		return nil, anew, errMoved
+	}
+	s = &subject{identity: g.identity, es: now, obj: obj, version: latest.ResourceVersion, seen: &latest.Status, next: latest.Status.DeepCopy()}
+	s.census = &census{cache: g.cache, live: g.live, es: s.es}
+	return s, anew, nil
+}
+
+// stores resolves those of the plan. The error is errMoved where the namespace is too new for the cache.
+func (g *gatherer) stores(ctx context.Context, s *subject) (err error) {
+	s.stores, err = fetch.Resolve(ctx, g.referrers, s.es, s.plan, true)
+	if kerrors.IsNotFound(errors.Cause(err)) {
+		return errMoved
+	}
+	return err
+}
+
+// view is how the target looks to a reader.
+type view struct {
+	// secret is nil if there is none.
+	secret metav1.Object
+	target policy.Target
+	// yields is true while other ExternalSecrets still hold keys that this one wants.
+	yields bool
+}
+
+// cached is the view of the target from the cache, or as it was just written.
+func (g *gatherer) cached(ctx context.Context, s *subject) (view, error) {
+	m, err := s.obj.secret.Get(ctx, g.cache, s.targetKey(), resolve.SecretMetadata())
+	if err != nil {
+		return view{}, errors.Wrap(err, "cannot read the Secret")
+	}
+	return s.view(ctx, m), nil
+}
+
+// peek is the live view of the target.
+func (g *gatherer) peek(ctx context.Context, s *subject) (view, error) {
+	m := resolve.SecretMetadata()
+	err := g.live.Get(ctx, s.targetKey(), m)
+	switch {
+	case kerrors.IsNotFound(err):
+		m = nil
+	case err != nil:
+		return view{}, errors.Wrap(err, "cannot read the Secret")
+	}
+	return s.view(ctx, m), nil
+}
+
+// view is that of a Secret; nil if there is none.
+func (s *subject) view(ctx context.Context, m *metav1.PartialObjectMetadata) view {
+	var v view
+	if m != nil {
+		v.secret = m // Not a nil pointer in an interface.
+	}
+	v.target = s.observe(ctx, v.secret)
+	v.yields = v.secret != nil && s.stillYields(ctx, v.secret)
+	return v
+}
+
+func (s *subject) observe(ctx context.Context, secret metav1.Object) policy.Target {
+	c := s.es.Spec.Target.CreationPolicy
+	t := target.Observe(ctx, secret, target.Identity{
+		Name: s.es.Name, UID: s.es.UID, Module: s.module, Exclusive: c == "" || c == v1alpha1.CreateOwner,
+	}, s.census)
+	if t.Mark.Created {
+		s.obj.created = secret.GetUID()
+	}
+	return t
+}
+
+// stillYields reports whether the keys that others held are held by them still.
+func (s *subject) stillYields(ctx context.Context, secret metav1.Object) bool {
+	if len(s.obj.yields.keys) == 0 || s.ready().Reason != v1alpha1.ReasonConflict {
+		return false
+	}
+	d := target.Named(policy.Mark{Name: s.es.Name, UID: s.es.UID}, s.obj.yields.keys)
+	_, still := d.Yield(secret.GetManagedFields(), s.census.contest(ctx, secret))
+	return len(still) == len(s.obj.yields.keys)
+}
+
+// version is the resourceVersion of the target; empty if there is none.
+func (v view) version() string {
+	if v.secret == nil {
+		return ""
+	}
+	return v.secret.GetResourceVersion()
+}
+
+// doubtful reports whether the API server must be asked before a decision that rests on a cache: where the Secret may
+// be somebody else's, so that a watch by name may have shown more than the cache has, and where the cache lacks a
+// Secret that there was: it may have lost its label only.
+func doubtful(s *subject, v view, d policy.Decision) bool {
+	switch d.Action { //nolint:exhaustive // The others rest on a Secret of this object.
+	case policy.Missing, policy.Yield, policy.Refuse, policy.Wait:
+		return true
+	}
+	return s.ready().Reason == v1alpha1.ReasonConflict ||
+		v.secret == nil && s.seen.Binding != nil && s.seen.Binding.Name == s.plan.Target
+}

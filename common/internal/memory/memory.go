@@ -1,0 +1,80 @@
+// Package memory holds what a controller remembers of objects between two passes. All of it can be lost without harm: a
+// restart starts empty.
+package memory
+
+import (
+	"sync"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Objects are those that a controller has looked at, each with a memory. They are safe for concurrent use; what a memory
+// guards is its own affair.
+type Objects[T any] struct {
+	// Drop is called with a memory that is forgotten. It may be nil.
+	Drop func(*T)
+
+	mu sync.Mutex
+	m  map[types.NamespacedName]incarnation[T]
+}
+
+// incarnation is an object under one uid.
+type incarnation[T any] struct {
+	uid    types.UID
+	memory *T
+}
+
+// Get returns the memory of an object: an empty one for an object that was not looked at before, or that was made anew
+// under another uid. replaced is true in the last case.
+func (o *Objects[T]) Get(key types.NamespacedName, uid types.UID) (memory *T, replaced bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	old, ok := o.m[key]
+	if ok && old.uid == uid {
+		return old.memory, false
+	}
+	if ok {
+		o.drop(old)
+	}
+	if o.m == nil {
+		o.m = map[types.NamespacedName]incarnation[T]{}
+	}
+	o.m[key] = incarnation[T]{uid, new(T)}
+	return o.m[key].memory, ok
+}
+
+// Peek returns the memory of an object; nil if there is none.
+func (o *Objects[T]) Peek(key types.NamespacedName) *T {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.m[key].memory
+}
+
+// Keys returns the objects whose memory is as asked.
+func (o *Objects[T]) Keys(is func(*T) bool) []types.NamespacedName {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	var keys []types.NamespacedName
+	for key, i := range o.m {
+		if is(i.memory) {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
+// Forget drops the memory of an object that is gone, or of no concern any more.
+func (o *Objects[T]) Forget(key types.NamespacedName) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if old, ok := o.m[key]; ok {
+		o.drop(old)
+		delete(o.m, key)
+	}
+}
+
+func (o *Objects[T]) drop(i incarnation[T]) {
+	if o.Drop != nil {
+		o.Drop(i.memory)
+	}
+}

@@ -1,0 +1,217 @@
+// Package referrers knows which ExternalSecrets refer to the stores of a module, and what this operator is to them: it
+// claims them, or reads for another operator that does.
+package referrers
+
+import (
+	"context"
+	"slices"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/internal/handoff"
+	"github.com/direct-secrets/direct-secrets/common/internal/resolve"
+	"github.com/direct-secrets/direct-secrets/common/provider"
+)
+
+// storeIndex is the cache index from a store to the objects that refer to it.
+const storeIndex = "direct-secrets.io/store"
+
+// Referrers finds the ExternalSecrets that refer to the stores of this module.
+type Referrers struct {
+	*resolve.Resolver
+	cache client.Reader
+	// module is the API group of the module, class that of its operator.
+	module, class string
+}
+
+// New returns the Referrers of an operator: of the Kinds of its module, and of its class. A namespaced operator is not
+// allowed to read cluster Kinds.
+func New(cache client.Reader, scheme *runtime.Scheme, kinds []provider.Kind, module, class string, namespaced bool) (*Referrers, error) {
+	r, err := resolve.NewResolver(cache, scheme, kinds, class, namespaced)
+	return &Referrers{r, cache, module, class}, errors.Wrap(err, "cannot route store Kinds")
+}
+
+// Index has a cache find the objects that refer to a store.
+func (r *Referrers) Index(ctx context.Context, indexer client.FieldIndexer) error {
+	err := indexer.IndexField(ctx, &v1alpha1.ExternalSecret{}, storeIndex, func(obj client.Object) []string {
+		es, ok := obj.(*v1alpha1.ExternalSecret)
+		if !ok {
+			return nil
+		}
+		return r.storeKeys(es)
+	})
+	return errors.Wrap(err, "cannot index ExternalSecrets by store")
+}
+
+// storeKeys returns the index values of an object: one for each store that it refers to.
+func (r *Referrers) storeKeys(es *v1alpha1.ExternalSecret) []string {
+	var keys []string
+	r.eachStore(es, func(k resolve.Route, ref *v1alpha1.StoreRef, _ bool) {
+		if key := k.IndexKey(k.Key(ref.Name, es.Namespace)); !slices.Contains(keys, key) {
+			keys = append(keys, key)
+		}
+	})
+	return keys
+}
+
+// of returns the objects that refer to a store.
+func (r *Referrers) of(ctx context.Context, k resolve.Route, s types.NamespacedName) []*v1alpha1.ExternalSecret {
+	var list v1alpha1.ExternalSecretList
+	if err := r.cache.List(ctx, &list, client.MatchingFields{storeIndex: k.IndexKey(s)}); err != nil {
+		return nil // Only a cache that is shutting down, or has no such index, fails.
+	}
+	var all []*v1alpha1.ExternalSecret
+	for i := range list.Items {
+		if k.Cluster || list.Items[i].Namespace == s.Namespace {
+			all = append(all, &list.Items[i])
+		}
+	}
+	return all
+}
+
+// eachStore calls f for every reference to a store that this module serves, and says whether it stands where a
+// generator is named.
+func (r *Referrers) eachStore(es *v1alpha1.ExternalSecret, f func(k resolve.Route, ref *v1alpha1.StoreRef, generator bool)) {
+	add := func(ref *v1alpha1.StoreRef, generator bool) {
+		if k, ok := r.Serves(ref); ok {
+			f(k, ref, generator)
+		}
+	}
+	add(es.Spec.StoreRef, false)
+	for _, d := range es.Spec.Data {
+		if d.SourceRef != nil {
+			add(&d.SourceRef.StoreRef, false)
+		}
+	}
+	for _, d := range es.Spec.DataFrom {
+		if d.SourceRef != nil {
+			add(d.SourceRef.StoreRef, false)
+			add(d.SourceRef.GeneratorRef, true)
+		}
+	}
+}
+
+// usesCluster reports whether an object refers to a store of a cluster Kind.
+func (r *Referrers) usesCluster(es *v1alpha1.ExternalSecret) (uses bool) {
+	r.eachStore(es, func(k resolve.Route, _ *v1alpha1.StoreRef, _ bool) { uses = uses || k.Cluster })
+	return uses
+}
+
+// Claims reports whether this module is the one that reconciles an object: it serves the leading store.
+func (r *Referrers) Claims(es *v1alpha1.ExternalSecret) bool {
+	_, ok := r.Serves(es.LeadingStore())
+	return ok
+}
+
+// Mine reports whether this operator is the one that reconciles an object: its module claims it, and the leading store
+// is of its class. A store that does not exist is of every class, so that somebody says so.
+func (r *Referrers) Mine(ctx context.Context, es *v1alpha1.ExternalSecret) (bool, error) {
+	ref := es.LeadingStore()
+	if ref == nil {
+		return false, nil
+	}
+	_, refusal, err := r.Lookup(ctx, *ref, es.Namespace)
+	return err == nil && (refusal == nil || refusal.Why == resolve.ClusterKind || refusal.Why == resolve.Absent), err
+}
+
+// Contributor is this operator, as it reads for an object that another one claims.
+func (r *Referrers) Contributor() handoff.Contributor {
+	return handoff.Contributor{Group: r.module, Class: r.class, Purpose: v1alpha1.PartRead}
+}
+
+// MayContribute reports whether this operator may have something to read for an object that another one claims, as far
+// as the object itself tells. An object with a single store has no other reader.
+func (r *Referrers) MayContribute(es *v1alpha1.ExternalSecret) bool {
+	if slices.ContainsFunc(es.Status.Parts, r.Contributor().Wrote) {
+		return true
+	}
+	leading, reads := es.LeadingStore(), false
+	r.eachStore(es, func(k resolve.Route, ref *v1alpha1.StoreRef, generator bool) {
+		reads = reads || !(generator && k.Generator) && (leading == nil || *ref != *leading)
+	})
+	return reads
+}
+
+// Contributes reports whether this operator reads for an object that another one claims, or did.
+func (r *Referrers) Contributes(ctx context.Context, es *v1alpha1.ExternalSecret) (contributes bool, err error) {
+	if slices.ContainsFunc(es.Status.Parts, r.Contributor().Wrote) {
+		return true, nil
+	}
+	r.eachStore(es, func(k resolve.Route, ref *v1alpha1.StoreRef, generator bool) {
+		if contributes || err != nil || generator && k.Generator {
+			return
+		}
+		var refusal *resolve.Refusal
+		if _, refusal, err = r.Lookup(ctx, *ref, es.Namespace); err == nil {
+			contributes = !r.Elsewhere(es, refusal, false)
+		}
+	})
+	return contributes, err
+}
+
+// Elsewhere reports whether a store that is refused so is read by another operator, for an object that this one claims
+// if mine is true. What does not exist is of every class, so that somebody says so: in the module that claims the
+// object, the operator that does.
+func (r *Referrers) Elsewhere(es *v1alpha1.ExternalSecret, refusal *resolve.Refusal, mine bool) bool {
+	if refusal == nil {
+		return false
+	}
+	switch refusal.Why { //nolint:exhaustive // The others are of stores that this operator reads.
+	case resolve.NotServed, resolve.OtherClass:
+		return true
+	case resolve.Absent:
+		return !mine && r.Claims(es)
+	}
+	return false
+}
+
+// concerns reports whether this module has anything to do with an object: it claims it, reads or generates for
+// it, or did.
+func (r *Referrers) concerns(es *v1alpha1.ExternalSecret) (concerns bool) {
+	r.eachStore(es, func(resolve.Route, *v1alpha1.StoreRef, bool) { concerns = true })
+	return concerns || slices.ContainsFunc(es.Status.Parts, func(s v1alpha1.PartStatus) bool {
+		return handoff.Wrote(r.module, r.class, s)
+	})
+}
+
+// Transform returns the transform of the informer: an object of another module keeps only what routing needs, and what
+// keep copies for other controllers from the whole object to the reduced one. An informer may transform twice.
+func Transform(scheme *runtime.Scheme, kinds []provider.Kind, module, class string, keep func(from, to *v1alpha1.ExternalSecret)) (func(any) (any, error), error) {
+	r, err := New(nil, scheme, kinds, module, class, false)
+	if err != nil {
+		return nil, err
+	}
+	return func(obj any) (any, error) {
+		es, ok := obj.(*v1alpha1.ExternalSecret)
+		if !ok {
+			return obj, nil
+		}
+		es.ManagedFields = nil
+		if r.concerns(es) {
+			return es, nil
+		}
+		small := reduced(es)
+		keep(es, small)
+		return small, nil
+	}, nil
+}
+
+// reduced returns what routing needs of an object.
+func reduced(es *v1alpha1.ExternalSecret) *v1alpha1.ExternalSecret {
+	small := &v1alpha1.ExternalSecret{ObjectMeta: metav1.ObjectMeta{
+		Namespace: es.Namespace, Name: es.Name, UID: es.UID,
+		ResourceVersion: es.ResourceVersion, Generation: es.Generation,
+		CreationTimestamp: es.CreationTimestamp, DeletionTimestamp: es.DeletionTimestamp,
+	}}
+	// What it writes, and which of two objects is the older, matters to those that share the Secret.
+	small.Spec.Target.Name, small.Spec.Target.CreationPolicy = es.Spec.Target.Name, es.Spec.Target.CreationPolicy
+	if ref := es.LeadingStore(); ref != nil {
+		small.Spec.StoreRef = ref.DeepCopy()
+	}
+	return small
+}
