@@ -39,17 +39,7 @@ func (n *Connection[C]) Client(ctx context.Context) (C, error) {
 		return n.client, nil
 	}
 	n.mu.Unlock()
-	made := make(chan C, 1)
-	err := within(ctx, func() error {
-		c, err := n.open(ctx)
-		made <- c
-		return err
-	})
-	if err != nil {
-		var none C
-		return none, err
-	}
-	return <-made, nil
+	return within(ctx, func() (C, error) { return n.open(ctx) })
 }
 
 func (n *Connection[C]) connectedLocked() bool { return any(n.client) != nil }
@@ -57,7 +47,8 @@ func (n *Connection[C]) connectedLocked() bool { return any(n.client) != nil }
 func (n *Connection[C]) open(ctx context.Context) (C, error) {
 	c, err := n.connect(ctx)
 	if err != nil {
-		return c, err
+		var none C
+		return none, err
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -445,8 +445,8 @@ func TestDone(t *testing.T) {
 				if diff := cmp.Diff(same("k0", "k0"), other.take()); diff != "" {
 					t.Errorf("another request for the same secret: -want, +got:\n%s", diff)
 				}
-				if l.held != 0 {
-					t.Errorf("%d answers are held, want none", l.held)
+				if l.pace.held != 0 {
+					t.Errorf("%d answers are held, want none", l.pace.held)
 				}
 			})
 		})

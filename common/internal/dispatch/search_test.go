@@ -233,9 +233,9 @@ func idle(t *testing.T, l *Loader) {
 	t.Helper()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if n := l.calls + l.searching + l.held + l.lent + len(l.entries) + len(l.answers) + len(l.searches); n != 0 {
+	if n := l.pace.calls + l.pace.searching + l.pace.held + l.lent + len(l.flights.entries) + len(l.flights.answers) + len(l.flights.searches); n != 0 {
 		t.Errorf("calls %d, searches %d, held %d, lent %d, entries %d, answers %d, waiting %d: all must be none in the end",
-			l.calls, l.searching, l.held, l.lent, len(l.entries), len(l.answers), len(l.searches))
+			l.pace.calls, l.pace.searching, l.pace.held, l.lent, len(l.flights.entries), len(l.flights.answers), len(l.flights.searches))
 	}
 }
 

@@ -61,23 +61,3 @@ func (m *limiter) learn(now time.Time, results []provider.Result) {
 		m.bucket.SetLimitAt(now, current*1.1)
 	}
 }
-
-// failHeldBackLocked fails requests that have waited too long for a provider that throttles, and
-// returns when to look again.
-func (l *Loader) failHeldBackLocked(now time.Time, wait time.Duration) time.Duration {
-	err := provider.NewError(provider.Throttled, "held back because the provider asked to slow down")
-	err.RetryAfter = wait
-	finished := l.failWaitingLocked(err, func(e *entry) bool { return now.Sub(e.since) >= heldBackFor })
-	if len(finished) > 0 {
-		go func() {
-			for _, t := range finished {
-				t.done()
-			}
-		}()
-	}
-	first, count := oldest(l.urgent, l.normal, l.searches)
-	if count == 0 {
-		return 0
-	}
-	return min(wait, first.Add(heldBackFor).Sub(now))
-}

@@ -45,7 +45,7 @@ func (t *Ticket) Drop() {
 		t.taken = true
 		t.letGoLocked()
 		for read := range t.results {
-			t.loader.leaveLocked(read, t)
+			t.loader.flights.leave(read, t)
 		}
 		t.loader.closeIfIdleLocked()
 		return
@@ -56,30 +56,25 @@ func (t *Ticket) Drop() {
 func (t *Ticket) releaseLocked() {
 	if !t.taken {
 		t.taken = true
-		t.loader.held--
+		t.loader.pace.held--
 		t.letGoLocked()
 		t.loader.pumpLocked()
 	}
 }
 
-// holdLocked keeps an answer for as long as the ticket is not taken.
-func (t *Ticket) holdLocked(a *answer) {
+func (t *Ticket) letGoLocked() {
+	t.loader.flights.letGo(t.answers)
+	t.answers = nil
+}
+
+// hold keeps an answer for as long as the ticket is not taken.
+func (t *Ticket) hold(a *answer) {
 	a.holders++
 	t.answers = append(t.answers, a)
 }
 
-// letGoLocked forgets the answers that nobody else holds.
-func (t *Ticket) letGoLocked() {
-	for _, a := range t.answers {
-		if a.holders--; a.holders == 0 && t.loader.answers[a.read] == a {
-			delete(t.loader.answers, a.read)
-		}
-	}
-	t.answers = nil
-}
-
-// deliverLocked hands one result over and reports whether it was the last.
-func (t *Ticket) deliverLocked(read provider.Read, a provider.Answer) bool {
+// deliver hands one result over and reports whether the ticket is complete with it, and somebody wants it.
+func (t *Ticket) deliver(read provider.Read, a provider.Answer) bool {
 	t.results[read] = a
 	t.missing--
 	if t.missing > 0 {
@@ -87,8 +82,6 @@ func (t *Ticket) deliverLocked(read provider.Read, a provider.Answer) bool {
 	}
 	if t.taken {
 		t.results = nil
-		return false
 	}
-	t.loader.held++
-	return true
+	return !t.taken
 }

@@ -1,0 +1,64 @@
+package dispatch
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+// Bounds of the adaptive window: how long a request may wait for others to join its batch.
+const (
+	// A store that nobody has read of late answers almost at once.
+	idleWindow = 2 * time.Millisecond
+	// While requests keep coming together, batches are worth waiting for.
+	busyWindow = 50 * time.Millisecond
+	// While many objects are written, the API server is what they wait for, and an answer more
+	// would only make the line longer.
+	loadedWindow = 250 * time.Millisecond
+	// A batch of more than one request makes the stores of the process busy for this long.
+	busyFor = 500 * time.Millisecond
+)
+
+// Busy says whether requests are likely to come together, at any store: objects that are due by the
+// hundred are spread over many stores, and each store sees but a few of them.
+type Busy struct {
+	last    atomic.Int64
+	queued  atomic.Pointer[func() int]
+	workers atomic.Int64
+}
+
+// Watch tells how many objects are due or being worked on, and how many workers there are. While
+// there are any, more requests are on their way.
+func (b *Busy) Watch(queued func() int, workers int) {
+	b.workers.Store(int64(workers))
+	b.queued.Store(&queued)
+}
+
+// loaded reports whether a quarter of the workers, or more objects, are busy. Nothing blocks a worker
+// but the API server.
+func (b *Busy) loaded() bool {
+	queued := b.queued.Load()
+	return queued != nil && int64((*queued)()) >= max(2, b.workers.Load()/4)
+}
+
+func (b *Busy) mark(now time.Time) { b.last.Store(now.UnixNano()) }
+
+func (b *Busy) is(now time.Time) bool {
+	if now.Sub(time.Unix(0, b.last.Load())) < busyFor {
+		return true
+	}
+	queued := b.queued.Load()
+	return queued != nil && (*queued)() > 0
+}
+
+// window is how long the first of count reads waits for more to join its batch, of which size make a full one.
+func (b *Busy) window(now time.Time, count, size int) time.Duration {
+	switch {
+	case count >= size:
+		return 0
+	case b.loaded():
+		return loadedWindow
+	case count > 1 || b.is(now):
+		return busyWindow
+	}
+	return idleWindow
+}

@@ -1,0 +1,33 @@
+package dispatch
+
+// maxSearches of one store are under way at once: each may be many calls, and shall leave room
+// for what reads single secrets.
+const maxSearches = 2
+
+// pace bounds what is asked of a store by what is under way, by what waits to be taken, and by what the provider
+// bears.
+type pace struct {
+	limiter
+	// maxCalls and maxHeld are as those of Options.
+	maxCalls, maxHeld int
+	// calls and searching count what is under way.
+	calls, searching int
+	// held counts the tickets that are complete and were not taken yet.
+	held int
+}
+
+// callMayGo reports whether there is room for one more call, of up to size reads.
+func (p *pace) callMayGo(size int) bool {
+	most := p.maxCalls
+	switch {
+	case most > 0:
+	case size == 1:
+		most = 32
+	default:
+		most = 10
+	}
+	return p.calls < most && p.held < p.maxHeld
+}
+
+// searchMayGo reports whether there is room for one more search.
+func (p *pace) searchMayGo() bool { return p.searching < maxSearches && p.held < p.maxHeld }
