@@ -185,3 +185,25 @@ func storeOfDataFrom(es *v1alpha1.ExternalSecret, e v1alpha1.DataFromEntry) *v1a
 	}
 	return es.Spec.StoreRef
 }
+
+func sourceAt(ref *v1alpha1.StoreRef, rr v1alpha1.RemoteRef) Source {
+	return Source{Store: *ref, Read: provider.Read{Ref: RefOf(rr)}}
+}
+
+// Required reports whether the object is not in step without what a source reads: some entry takes it that is
+// not optional.
+func Required(es *v1alpha1.ExternalSecret, s Source) bool {
+	return slices.ContainsFunc(es.Spec.Data, func(e v1alpha1.DataEntry) bool {
+		ref := storeOfData(es, e)
+		return !e.Optional && ref != nil && sourceAt(ref, e.RemoteRef) == s
+	}) || slices.ContainsFunc(es.Spec.DataFrom, func(e v1alpha1.DataFromEntry) bool {
+		ref := storeOfDataFrom(es, e)
+		switch {
+		case ref == nil:
+			return false
+		case e.Find != nil:
+			return Source{Store: *ref, Read: provider.Read{Search: searchOf(*e.Find)}} == s
+		}
+		return e.Extract != nil && sourceAt(ref, *e.Extract) == s
+	})
+}

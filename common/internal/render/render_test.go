@@ -47,6 +47,15 @@ func failure(c provider.Class) provider.Answer {
 	return provider.Answer{Err: provider.NewError(c, "the provider says no")}
 }
 
+// Render is Read and Shape.
+func Render(es *v1alpha1.ExternalSecret, p Plan, values Values, texts Texts) (Output, error) {
+	out, err := Read(es, p, values)
+	if err != nil {
+		return Output{}, err
+	}
+	return Shape(es, p, out, texts)
+}
+
 func TestRender(t *testing.T) {
 	type spec = v1alpha1.ExternalSecretSpec
 	type want struct {

@@ -68,7 +68,5 @@ func needJSON(t corev1.SecretType, data map[string][]byte, key string) *provider
 }
 
 func wrongType(t corev1.SecretType, format string, args ...any) *provider.Error {
-	err := provider.NewError(provider.Invalid, format, args...)
-	err.Message = "a Secret of type " + string(t) + " cannot be written: " + err.Message
-	return err
+	return provider.NewError(provider.Invalid, "a Secret of type %s cannot be written: "+format, append([]any{t}, args...)...)
 }

@@ -1,0 +1,237 @@
+package render
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/internal/render/template"
+	"github.com/direct-secrets/direct-secrets/common/provider"
+)
+
+// renderer takes the keys and values of the entries of one spec out of what was read.
+type renderer struct {
+	values Values
+	data   map[string][]byte
+	// size is that of data, in bytes.
+	size int
+	// keep says that taken is filled.
+	keep  bool
+	taken [][]KeyValue
+	// parsed are the sources of which properties are taken.
+	parsed map[Source]*jsonValue
+	// budget is for all templates of keys, work for all that is done besides.
+	budget, work *template.Budget
+	// errs are failures; gone is what does not exist.
+	errs, gone []*provider.Error
+}
+
+// ask notes the property that a remoteRef takes.
+func (r *renderer) ask(ref *v1alpha1.StoreRef, rr v1alpha1.RemoteRef) {
+	if rr.Property != "" {
+		s := sourceAt(ref, rr)
+		d := r.parsed[s]
+		if d == nil {
+			d = &jsonValue{}
+			r.parsed[s] = d
+		}
+		d.properties = append(d.properties, rr.Property)
+	}
+}
+
+// A field names an entry of the spec, or a field of one. Its text is made where somebody reads it.
+type field struct {
+	list string
+	i    int
+	sub  string
+}
+
+func (f field) String() string { return fmt.Sprintf("spec.%s[%d]%s", f.list, f.i, f.sub) }
+
+func (f field) at(sub string) field {
+	f.sub += sub
+	return f
+}
+
+func (r *renderer) single(f field, ref *v1alpha1.StoreRef, e v1alpha1.DataEntry) {
+	v, err := r.read(f.at(".remoteRef"), ref, e.RemoteRef)
+	if err == nil {
+		v, err = Decode(v, e.RemoteRef.DecodingStrategy)
+	}
+	var kvs []KeyValue
+	if err == nil {
+		kvs = []KeyValue{{Key: e.SecretKey, Value: v}}
+		err = r.fill(f, kvs)
+	}
+	r.take(kvs)
+	if err == nil || (e.Optional && provider.IsNotFound(err)) {
+		return
+	}
+	r.fail(ref, nameOf(e.RemoteRef), err)
+}
+
+// many fills the keys of an entry that yields many.
+func (r *renderer) many(f field, ref *v1alpha1.StoreRef, e v1alpha1.DataFromEntry) {
+	kvs, err := r.readMany(f, ref, e)
+	r.take(kvs)
+	if err == nil {
+		kvs, err = rewrite(kvs, e.Rewrite, f.String(), r.budget, r.work)
+	}
+	if err == nil {
+		kvs, err = shapeOf(e).apply(kvs, f)
+	}
+	if err == nil {
+		err = r.fill(f, kvs)
+	}
+	switch g := generatorOf(e); {
+	case err == nil:
+	case g != nil:
+		r.fail(g, f.String(), err)
+	case e.Extract != nil:
+		r.fail(ref, nameOf(*e.Extract), err)
+	default:
+		r.fail(ref, nameOfSearch(f.at(".find").String(), searchOf(*e.Find)), err)
+	}
+}
+
+// take keeps what an entry takes out, by key.
+func (r *renderer) take(kvs []KeyValue) {
+	if r.keep {
+		r.taken = append(r.taken, slices.SortedStableFunc(slices.Values(kvs), func(a, b KeyValue) int { return cmp.Compare(a.Key, b.Key) }))
+	}
+}
+
+// fill puts in what an entry yields.
+func (r *renderer) fill(f field, kvs []KeyValue) error {
+	for _, kv := range kvs {
+		if old, twice := r.data[kv.Key]; twice {
+			r.size -= len(kv.Key) + len(old)
+		}
+		if r.size += len(kv.Key) + len(kv.Value); r.size > maxHeld {
+			return provider.NewError(provider.Invalid, "%s: with it the values are more than %d MiB in all; read fewer or smaller secrets", f, maxHeld>>20)
+		}
+		r.data[kv.Key] = kv.Value
+	}
+	return nil
+}
+
+// shape is what is done to the keys and values of an entry.
+type shape struct{ conversion, decoding string }
+
+func shapeOf(e v1alpha1.DataFromEntry) shape {
+	if generatorOf(e) != nil {
+		return shape{}
+	}
+	if e.Extract != nil {
+		return shape{e.Extract.ConversionStrategy, e.Extract.DecodingStrategy}
+	}
+	return shape{e.Find.ConversionStrategy, e.Find.DecodingStrategy}
+}
+
+func (s shape) apply(kvs []KeyValue, f field) ([]KeyValue, error) {
+	out := make([]KeyValue, len(kvs))
+	for i, kv := range kvs {
+		k := ConvertKey(kv.Key, s.conversion)
+		if len(validation.IsConfigMapKey(k)) > 0 {
+			return nil, provider.NewError(provider.Invalid, "%s: the remote key %.64q cannot be a key of a Secret", f, kv.Key)
+		}
+		v, err := Decode(kv.Value, s.decoding)
+		if err != nil {
+			return nil, provider.NewError(provider.Invalid, "%s: the remote key %.64q: %s", f, kv.Key, provider.Safe(err).Message)
+		}
+		out[i] = KeyValue{Key: k, Value: v}
+	}
+	return out, unique(kvs, out, f.String())
+}
+
+// readMany returns the keys and values of an entry as the provider has them.
+func (r *renderer) readMany(f field, ref *v1alpha1.StoreRef, e v1alpha1.DataFromEntry) ([]KeyValue, error) {
+	if g := generatorOf(e); g != nil {
+		a := r.values(generatedBy(*g))
+		if provider.IsNotFound(a.Err) {
+			return nil, provider.NewError(provider.Unavailable, "its values could not be read")
+		}
+		return inOrder(a.Found), a.Err
+	}
+	if e.Extract != nil {
+		f = f.at(".extract")
+		v, err := r.read(f, ref, *e.Extract)
+		if err == nil && !r.work.Spend(jsonSteps(len(v))) {
+			err = in(f.String(), errWork)
+		}
+		if err != nil {
+			return nil, err
+		}
+		return Extract(v)
+	}
+	a := r.values(Source{Store: *ref, Read: provider.Read{Search: searchOf(*e.Find)}})
+	switch {
+	case provider.IsNotFound(a.Err):
+		// A list tells what there is by being complete; this says nothing of single secrets.
+		return nil, provider.NewError(provider.Unavailable, "the list of secrets could not be read: %s", provider.Safe(a.Err).Message)
+	case a.Err != nil:
+		return nil, a.Err
+	case len(a.Found) == 0:
+		return nil, provider.NewError(provider.NotFound, "no secret matches")
+	}
+	return inOrder(a.Found), nil
+}
+
+// inOrder returns what was found, in the order of the keys.
+func inOrder(found []provider.Value) []KeyValue {
+	kvs := make([]KeyValue, len(found))
+	for i, v := range sorted(found) {
+		kvs[i] = KeyValue{Key: v.Key, Value: v.Data}
+	}
+	return kvs
+}
+
+// read returns what the remoteRef of a field asks for.
+func (r *renderer) read(f field, ref *v1alpha1.StoreRef, rr v1alpha1.RemoteRef) ([]byte, error) {
+	s := sourceAt(ref, rr)
+	a := r.values(s)
+	if a.Err != nil {
+		return nil, a.Err
+	}
+	data := a.Value.Data
+	if s.Ref.Metadata {
+		if a.Value.Metadata == nil { // No answer is not the answer that there are none.
+			return nil, provider.NewError(provider.Invalid, "%s: metadataPolicy is Fetch, and the provider tells no metadata; remove it", f)
+		}
+		var err error
+		if data, err = Marshal(a.Value.Metadata); err != nil {
+			return nil, provider.NewError(provider.Invalid, "%s: the metadata cannot be written as JSON", f)
+		}
+	}
+	if n := len(data); n > corev1.MaxSecretSize {
+		return nil, provider.NewError(provider.Invalid, "its value is %d bytes, and a Secret holds at most %d", n, corev1.MaxSecretSize)
+	}
+	if rr.Property == "" {
+		return data, nil
+	}
+	v, err := r.property(s, data, rr.Property)
+	if err != nil {
+		return nil, in(f.at(".property").String(), err)
+	}
+	return v, nil
+}
+
+func (r *renderer) property(s Source, data []byte, property string) ([]byte, error) {
+	d := r.parsed[s]
+	if !d.parsed {
+		if !r.work.Spend(jsonSteps(len(data))) {
+			return nil, errWork
+		}
+		d.parse(data)
+	}
+	return d.property(property, r.work)
+}
+
+// sorted returns what was found by its keys: the order of a provider means nothing, and may change.
+func sorted(found []provider.Value) []provider.Value {
+	return slices.SortedStableFunc(slices.Values(found), func(a, b provider.Value) int { return cmp.Compare(a.Key, b.Key) })
+}
