@@ -4,12 +4,18 @@ import (
 	"context"
 	"maps"
 
+	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	kerrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/internal/target"
+	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
 // Part is a part as it shall be.
@@ -52,4 +58,22 @@ func (p Part) Write(ctx context.Context, c client.Client, key types.NamespacedNa
 		return next, nil
 	}
 	return next, c.Patch(ctx, next, client.MergeFromWithOptions(live, client.MergeFromWithOptimisticLock{}))
+}
+
+// WriteError says what came of a write of the contributor's part by the answer of the API server:
+// target.ErrNamespaceTerminating where the work stops silently, and a *provider.Error that may be shown where the write is
+// refused. Other answers are as they are: AlreadyExists, Conflict and NotFound mean that the part was written or deleted
+// meanwhile.
+func (c Contributor) WriteError(err error) error {
+	switch {
+	case kerrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
+		return target.ErrNamespaceTerminating
+	case kerrors.IsForbidden(err), kerrors.IsInvalid(err), kerrors.IsRequestEntityTooLargeError(err):
+		what := "generated values are kept"
+		if c.Purpose == v1alpha1.PartRead {
+			what = "values are handed over"
+		}
+		return provider.NewError(provider.Denied, "the Secret in which %s could not be written: %s", what, errors.Cause(err).Error())
+	}
+	return err
 }

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/direct-secrets/direct-secrets/common/internal/handoff"
+	"github.com/direct-secrets/direct-secrets/common/internal/target"
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
@@ -142,15 +143,17 @@ func (p *pass) keep(ctx context.Context, live *corev1.Secret, d *draft) error {
 
 // unkept is what comes of a part that could not be written.
 func (p *pass) unkept(ctx context.Context, err error) error {
+	err = p.parts.contributor.WriteError(err)
+	var denied *provider.Error
 	switch {
-	case kerrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
+	case errors.Is(err, target.ErrNamespaceTerminating):
 		return nil
 	case kerrors.IsConflict(err), kerrors.IsAlreadyExists(err), kerrors.IsNotFound(err):
 		p.out.moved = true
 		return nil
-	case kerrors.IsForbidden(err), kerrors.IsInvalid(err), kerrors.IsRequestEntityTooLargeError(err):
+	case errors.As(err, &denied):
 		p.out.again(p.obj.fail(keeping, cause{}, p.now, err))
-		p.out.failure = *provider.NewError(provider.Denied, "the Secret in which generated values are kept could not be written: %s", errors.Cause(err).Error())
+		p.out.failure = *denied
 		return p.tell(ctx, nil, false)
 	}
 	return errors.Wrap(err, "cannot write the part")

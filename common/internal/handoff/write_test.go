@@ -1,0 +1,59 @@
+package handoff
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	corev1 "k8s.io/api/core/v1"
+	kerrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/internal/target"
+	"github.com/direct-secrets/direct-secrets/common/provider"
+)
+
+func TestWriteError(t *testing.T) {
+	secrets := schema.GroupResource{Resource: "secrets"}
+	quota := kerrors.NewForbidden(secrets, "db", errors.New("exceeded quota"))
+	terminating := kerrors.NewForbidden(secrets, "db", errors.New("it terminates"))
+	terminating.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
+	conflict := kerrors.NewConflict(secrets, "db", errors.New("it has changed"))
+	busy := kerrors.NewTooManyRequestsError("slow down")
+	refused := func(what string) error {
+		return provider.NewError(provider.Denied, "the Secret in which %s could not be written: %s", what, quota)
+	}
+	cases := map[string]struct {
+		reason  string
+		purpose v1alpha1.PartPurpose
+		err     error
+		want    error
+	}{
+		"None":        {"a write that succeeds is no error", v1alpha1.PartRead, nil, nil},
+		"Generated":   {"a refusal may be shown, and says what the part is for", v1alpha1.PartGenerated, quota, refused("generated values are kept")},
+		"Read":        {"also wrapped, in the words of the purpose", v1alpha1.PartRead, errors.Wrap(quota, "cannot write"), refused("values are handed over")},
+		"TooLarge":    {"the size of a part is no passing trouble", v1alpha1.PartRead, &kerrors.StatusError{ErrStatus: metav1.Status{Code: http.StatusRequestEntityTooLarge, Reason: metav1.StatusReasonRequestEntityTooLarge, Message: "too large"}}, provider.NewError(provider.Denied, "the Secret in which values are handed over could not be written: too large")},
+		"Terminating": {"in a namespace that ends the work stops", v1alpha1.PartRead, terminating, target.ErrNamespaceTerminating},
+		"Conflict":    {"who writes looks again", v1alpha1.PartRead, conflict, conflict},
+		"Busy":        {"others are tried again", v1alpha1.PartRead, busy, busy},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got := Contributor{Purpose: tc.purpose}.WriteError(tc.err)
+			var denied *provider.Error
+			if errors.As(tc.want, &denied) {
+				if diff := cmp.Diff(tc.want, got); diff != "" {
+					t.Errorf("\n%s\nWriteError(): -want, +got:\n%s", tc.reason, diff)
+				}
+				return
+			}
+			if diff := cmp.Diff(tc.want, got, cmpopts.EquateErrors()); diff != "" {
+				t.Errorf("\n%s\nWriteError(): -want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
