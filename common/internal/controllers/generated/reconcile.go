@@ -179,10 +179,12 @@ func (p *pass) orphaned(ctx context.Context, m *metav1.PartialObjectMetadata) er
 // release finishes a part whose annotation names no object.
 func (p *pass) release(ctx context.Context) error {
 	s := &corev1.Secret{}
-	if err := p.parts.client.Get(ctx, p.req.NamespacedName, s); err != nil {
-		return errors.Wrap(client.IgnoreNotFound(err), "cannot read the part")
+	err := p.parts.client.Get(ctx, p.req.NamespacedName, s)
+	if client.IgnoreNotFound(err) != nil {
+		return errors.Wrap(err, "cannot read the part")
 	}
-	if _, ok := handoff.Of(s.Annotations); ok || s.DeletionTimestamp == nil || s.Type != handoff.Type {
+	if _, ok := handoff.Of(s.Annotations); err != nil || ok || s.DeletionTimestamp == nil || s.Type != handoff.Type {
+		p.memory.forget(p.req)
 		return nil
 	}
 	p.obj = p.memory.object(p.req, s.UID)
@@ -190,5 +192,9 @@ func (p *pass) release(ctx context.Context) error {
 	if rec.Name == "" {
 		p.warn(handoff.Generator{}, "Secret "+s.Name+" has lost its record, so what was to be revoked with it stays until it expires")
 	}
-	return p.revoker().finish(ctx, s, rec)
+	if err := p.revoker().finish(ctx, s, rec); err != nil || p.out.moved || p.out.wait > 0 {
+		return err // It is looked at again.
+	}
+	p.memory.forget(p.req)
+	return nil
 }

@@ -1,0 +1,67 @@
+package generated
+
+import (
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/internal/handoff"
+	"github.com/direct-secrets/direct-secrets/common/internal/target"
+)
+
+// TestReleaseForgets lets a part go that has lost its record.
+func TestReleaseForgets(t *testing.T) {
+	contributor := handoff.Contributor{Group: "fake.direct-secrets.io", Purpose: v1alpha1.PartGenerated}
+	part := func(change func(*corev1.Secret)) *corev1.Secret {
+		s := &corev1.Secret{Type: handoff.Type, ObjectMeta: metav1.ObjectMeta{
+			Namespace: "shop", Name: "part", UID: "uid", DeletionTimestamp: &metav1.Time{Time: noon},
+			Finalizers: []string{handoff.Finalizer(contributor.Group)},
+		}}
+		change(s)
+		return s
+	}
+	cases := map[string]struct {
+		reason string
+		lives  []client.Object
+		want   int
+	}{
+		"LetGo": {"A part that is let go leaves nothing to remember.", []client.Object{part(func(*corev1.Secret) {})}, 0},
+		"Gone":  {"Nor does one that is gone.", nil, 0},
+		"Other": {"Nor one that is no part any more.", []client.Object{part(func(s *corev1.Secret) { s.Type = corev1.SecretTypeOpaque })}, 0},
+		"Held": {"What is held for the sake of a Secret is looked at again.", []client.Object{
+			part(func(s *corev1.Secret) {
+				if err := (handoff.Record{
+					Kind: externalSecretKind, Name: "db", UID: "object",
+					Retired: []handoff.Retired{{Version: "v1", State: "s"}},
+				}).Put(s); err != nil {
+					t.Fatal(err)
+				}
+				s.Annotations = nil
+			}),
+			&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "db", Annotations: map[string]string{target.MarkKey("db"): `{"name":"db","uid":"object"}`}}},
+		}, 1},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			req := request{secretKind, client.ObjectKey{Namespace: "shop", Name: "part"}}
+			m := &memory{random: func() float64 { return 0.5 }, objects: map[request]*object{}}
+			m.object(req, "uid")
+			r := &Reconciler{
+				parts:  &parts{client: fake.NewClientBuilder().WithObjects(tc.lives...).Build(), contributor: contributor},
+				memory: m, log: logr.Discard(), now: func() time.Time { return noon },
+			}
+			if _, err := r.Reconcile(t.Context(), req); err != nil {
+				t.Fatal(err)
+			}
+			if got := len(m.known()); got != tc.want {
+				t.Errorf("\n%s\n%d objects are remembered, want %d", tc.reason, got, tc.want)
+			}
+		})
+	}
+}
