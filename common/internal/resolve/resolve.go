@@ -43,6 +43,9 @@ func New(reader client.Reader, scheme *runtime.Scheme, kinds []provider.Kind) (*
 	return r, nil
 }
 
+// By returns the same Routes to stores that another reader reads.
+func (r *Routes) By(reader client.Reader) *Routes { return &Routes{Kinds: r.Kinds, reader: reader} }
+
 // Serves returns the Kind that a reference names; false if another module serves it. Only the group
 // of apiVersion counts, so that a promotion to v1 breaks no reference. Without one any Kind of the
 // project's groups matches.

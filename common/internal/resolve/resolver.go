@@ -22,6 +22,8 @@ const (
 	Read     Use = "Read"
 	Generate Use = "Generate"
 	Push     Use = "Push"
+	// Revoke is to take back what a generator has made: neither its class nor its gate matters.
+	Revoke Use = "Revoke"
 )
 
 // Why a store is refused.
@@ -54,6 +56,8 @@ type Refusal struct {
 	Message string
 	// Reason of the store's Ready condition, under NotReady.
 	Reason string
+	// Rule is what the cluster store says of the namespace, under NotAdmitted.
+	Rule string
 	// Class of the store, under OtherClass.
 	Class string
 }
@@ -62,7 +66,7 @@ type Refusal struct {
 type Handle struct {
 	Route
 	Key types.NamespacedName
-	// Store is nil where it is not served, absent, or of the wrong kind.
+	// Store is nil where it is not served, not allowed to be read, absent, or of the wrong kind.
 	Store provider.Object
 	// Grant is what a cluster Kind allows the namespace; nil for a namespaced Kind.
 	Grant *scope.Grant
@@ -104,10 +108,10 @@ func (r *Resolver) Lookup(ctx context.Context, ref v1alpha1.StoreRef, namespace 
 	case s == nil:
 		return h, &Refusal{Why: Absent, Message: "does not exist; create it or correct the reference"}, nil
 	}
+	h.Store, h.Beside = s, Beside(s, namespace)
 	if class := provider.SourceSpec(s).Controller; class != r.class {
 		return h, &Refusal{Why: OtherClass, Class: class, Message: fmt.Sprintf("is served by the operator of controller class %q", class)}, nil
 	}
-	h.Store, h.Beside = s, Beside(s, namespace)
 	return h, nil, nil
 }
 
@@ -115,6 +119,9 @@ func (r *Resolver) Lookup(ctx context.Context, ref v1alpha1.StoreRef, namespace 
 // The error is NotFound where the namespace is too new for the cache.
 func (r *Resolver) Resolve(ctx context.Context, ref v1alpha1.StoreRef, namespace string, use Use) (Handle, *Refusal, error) {
 	h, refusal, err := r.Lookup(ctx, ref, namespace)
+	if use == Revoke && refusal != nil && refusal.Why == OtherClass {
+		refusal = nil
+	}
 	if err != nil || refusal != nil {
 		return h, refusal, err
 	}
@@ -128,14 +135,14 @@ func (r *Resolver) Resolve(ctx context.Context, ref v1alpha1.StoreRef, namespace
 		case err != nil:
 			return h, nil, err
 		case refused != "":
-			return h, &Refusal{Why: NotAdmitted, Message: "does not serve this namespace: " + refused}, nil
+			return h, &Refusal{Why: NotAdmitted, Rule: refused, Message: "does not serve this namespace: " + refused}, nil
 		}
 		h.Grant = &grant
 	}
 	if s, ok := h.Store.(provider.StoreObject); ok && use == Push && s.StoreSpec().Access == v1alpha1.AccessReadOnly {
 		return h, &Refusal{Why: ReadOnly, Message: "has access ReadOnly, so nothing is pushed to it; use another store, or have spec.access of the store changed"}, nil
 	}
-	if c := Held(h.Store); c != nil {
+	if c := Held(h.Store); c != nil && use != Revoke {
 		return h, &Refusal{Why: NotReady, Reason: c.Reason, Message: fmt.Sprintf("is not ready: %s: %s", c.Reason, c.Message)}, nil
 	}
 	return h, nil, nil
@@ -148,7 +155,7 @@ func misuse(generator bool, use Use) string {
 		return "is a generator, and storeRef names stores; name it in dataFrom[].sourceRef.generatorRef"
 	case generator && use == Push:
 		return "is a generator, so nothing can be pushed to it; name a store in spec.storeRefs"
-	case !generator && use == Generate:
+	case !generator && (use == Generate || use == Revoke):
 		return "is a store, and generatorRef names generators; name it in storeRef"
 	}
 	return ""

@@ -34,6 +34,11 @@ func TestResolve(t *testing.T) {
 	}
 	plain := store(func(*fakev1alpha1.FakeStore) {})
 	generator := &fakev1alpha1.FakeGenerator{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "s"}}
+	blue := generator.DeepCopy()
+	blue.Spec.Controller, blue.Status.Conditions = "blue", notReady
+	elsewhereToo := &fakev1alpha1.ClusterFakeGenerator{ObjectMeta: metav1.ObjectMeta{Name: "s", UID: "c"}}
+	elsewhereToo.Spec.Controller = "blue"
+	elsewhereToo.Spec.Conditions = []v1alpha1.NamespaceCondition{{Namespaces: []string{"other"}}}
 	elsewhere := cluster(func(s *fakev1alpha1.ClusterFakeStore) {
 		s.Spec.Conditions = []v1alpha1.StoreCondition{{NamespaceCondition: v1alpha1.NamespaceCondition{Namespaces: []string{"other"}}}}
 		s.Status.Conditions = notReady
@@ -61,12 +66,17 @@ func TestResolve(t *testing.T) {
 		"Unread":     {"an error says nothing about the store", "FakeStore", Read, false, nil, errBoom, want{Err: errBoom}},
 		"Class": {
 			"a store of another class is left to its operator, ready or not", "FakeStore", Read, false,
-			store(func(s *fakev1alpha1.FakeStore) { s.Spec.Controller, s.Status.Conditions = "blue", notReady }), nil, want{Why: OtherClass, Class: "blue"},
+			store(func(s *fakev1alpha1.FakeStore) { s.Spec.Controller, s.Status.Conditions = "blue", notReady }), nil, want{Why: OtherClass, Class: "blue", Store: true},
 		},
 		"ReadsGenerator":   {"nothing is read from a generator", "FakeGenerator", Read, false, generator, nil, want{Why: WrongKind}},
 		"PushesGenerator":  {"nothing is pushed to a generator", "FakeGenerator", Push, false, generator, nil, want{Why: WrongKind}},
 		"GeneratesByStore": {"a store generates nothing", "FakeStore", Generate, false, plain, nil, want{Why: WrongKind}},
 		"Generates":        {"a generator does", "FakeGenerator", Generate, false, generator, nil, want{Store: true}},
+		"Revokes":          {"what a generator has made is revoked whatever its class, and ready or not", "FakeGenerator", Revoke, false, blue, nil, want{Store: true}},
+		"RevokesByStore":   {"but not by a store", "FakeStore", Revoke, false, plain, nil, want{Why: WrongKind}},
+		"RevokesElsewhere": {
+			"nor by a cluster generator that does not admit the namespace", "ClusterFakeGenerator", Revoke, false, elsewhereToo, nil, want{Why: NotAdmitted, Store: true},
+		},
 		"Cluster": {
 			"a cluster store grants keys, and looks for credentials where it says", "ClusterFakeStore", Read, false,
 			cluster(func(s *fakev1alpha1.ClusterFakeStore) {
@@ -113,6 +123,8 @@ func TestResolve(t *testing.T) {
 					tc.lives.(*fakev1alpha1.ClusterFakeStore).DeepCopyInto(o)
 				case *fakev1alpha1.FakeGenerator:
 					tc.lives.(*fakev1alpha1.FakeGenerator).DeepCopyInto(o)
+				case *fakev1alpha1.ClusterFakeGenerator:
+					tc.lives.(*fakev1alpha1.ClusterFakeGenerator).DeepCopyInto(o)
 				}
 				return nil
 			}}

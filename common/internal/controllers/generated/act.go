@@ -102,7 +102,7 @@ func (p *pass) fence(ctx context.Context, t todo, rec handoff.Record) (moved boo
 	if err := p.parts.client.Get(ctx, p.req.NamespacedName, o); err != nil {
 		return true, client.IgnoreNotFound(err)
 	}
-	is := userOf(o, p.generators.routes)
+	is := userOf(o, p.generators.resolver.Routes)
 	if is.GetUID() != p.user.GetUID() || is.GetDeletionTimestamp() != nil ||
 		is.generation != p.user.generation || is.facts.request != p.user.facts.request {
 		return true, nil

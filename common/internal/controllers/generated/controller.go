@@ -92,7 +92,7 @@ func Setup(mgr manager.Manager, live client.Client, pool *dispatch.Pool, o Optio
 	if len(kinds) == 0 {
 		return nil
 	}
-	routes, err := resolve.New(mgr.GetCache(), mgr.GetScheme(), kinds)
+	resolver, err := resolve.NewResolver(mgr.GetCache(), mgr.GetScheme(), kinds, o.ControllerClass, o.Namespaced)
 	if err != nil {
 		return errors.Wrap(err, "cannot route generator Kinds")
 	}
@@ -106,7 +106,7 @@ func Setup(mgr manager.Manager, live client.Client, pool *dispatch.Pool, o Optio
 		o.Suspect = func(provider.Kind, types.NamespacedName) {}
 	}
 	w := &watches{
-		generators: &generators{client: live, cache: mgr.GetCache(), pool: pool, routes: routes, opts: o},
+		generators: &generators{resolver: resolver, live: resolver.By(live), pool: pool, opts: o},
 		parts: &parts{
 			client: live, cache: mgr.GetCache(), board: o.Board,
 			contributor: handoff.Contributor{Group: o.Module, Class: o.ControllerClass, Purpose: v1alpha1.PartGenerated},

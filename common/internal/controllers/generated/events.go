@@ -56,7 +56,7 @@ func (w *watches) start(c controller.TypedController[request], from cache.Cache)
 		kind(resolve.SecretMetadata(), w.secretEvents()),
 	}
 	byLabels := false
-	for _, k := range w.generators.routes.Kinds {
+	for _, k := range w.generators.resolver.Kinds {
 		if k.Cluster && w.generators.opts.Namespaced {
 			continue // Its informer would never sync.
 		}
@@ -82,7 +82,7 @@ func (w *watches) follow(_ context.Context, q requests) error {
 	return nil
 }
 
-func (w *watches) user(o client.Object) user { return userOf(o, w.generators.routes) }
+func (w *watches) user(o client.Object) user { return userOf(o, w.generators.resolver.Routes) }
 
 // objectEvents follows the objects that use a generator of this module, or did.
 func (w *watches) objectEvents() eventFuncs {
@@ -153,7 +153,7 @@ func (w *watches) generatorEvents(k resolve.Route) eventFuncs {
 			}
 		},
 		DeleteFunc: func(ctx context.Context, e deleteEvent, q requests) {
-			w.generators.rules.Forget(e.Object.GetUID())
+			w.generators.resolver.Forget(e.Object.GetUID())
 			w.release(ctx, q, e.Object.GetNamespace(), k, e.Object.GetName())
 		},
 	}
@@ -165,7 +165,7 @@ func (w *watches) namespaceEvents() eventFuncs {
 		if equality.Semantic.DeepEqual(e.ObjectOld.GetLabels(), e.ObjectNew.GetLabels()) {
 			return
 		}
-		for _, k := range w.generators.routes.Kinds {
+		for _, k := range w.generators.resolver.Kinds {
 			if k.Cluster {
 				w.release(ctx, q, e.ObjectNew.GetName(), k, "")
 			}
@@ -183,7 +183,7 @@ func (w *watches) release(ctx context.Context, q requests, namespace string, k r
 		}
 		for _, o := range items(list) {
 			u := w.user(o)
-			if !u.uses(w.generators.routes, k, name) {
+			if !u.uses(w.generators.resolver.Routes, k, name) {
 				continue
 			}
 			if obj := w.memory.peek(u.request()); obj != nil {

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/internal/concurrency"
@@ -24,40 +23,14 @@ var (
 
 // generators are those of this module. Their errors are fit to be shown.
 type generators struct {
-	// client is live, cache is not.
-	client client.Reader
-	cache  client.Reader
-	pool   *dispatch.Pool
-	routes *resolve.Routes
-	rules  resolve.Rulebook
-	lanes  concurrency.Lanes[request]
-	opts   Options
+	// resolver finds them in the cache, live by a live read.
+	resolver *resolve.Resolver
+	live     *resolve.Routes
+	pool     *dispatch.Pool
+	lanes    concurrency.Lanes[request]
+	opts     Options
 	// wake has an object reconciled again, apart from any event.
 	wake func(req request)
-}
-
-// find returns the generator that a reference names, of whatever class, as the cache shows it.
-func (g *generators) find(ctx context.Context, ref v1alpha1.StoreRef, namespace string) (resolve.Route, provider.GeneratorObject, error) {
-	k, ok := g.routes.Serves(&ref)
-	switch {
-	case !ok:
-		return k, nil, provider.NewError(provider.Invalid, "this module does not serve it")
-	case k.Cluster && g.opts.Namespaced:
-		return k, nil, provider.NewError(provider.Denied, "this operator serves chosen namespaces only and may not read cluster Kinds; use the namespaced Kind")
-	}
-	s, err := g.routes.Find(ctx, k, ref, namespace)
-	if err != nil {
-		return k, nil, provider.NewError(provider.Unavailable, "it cannot be read")
-	}
-	o, ok := s.(provider.GeneratorObject)
-	if !ok {
-		return k, nil, provider.NewError(provider.NotFound, "it does not exist; create it or correct the reference")
-	}
-	o, ok = o.DeepCopyObject().(provider.GeneratorObject)
-	if !ok {
-		return k, nil, provider.NewError(provider.Unavailable, "it cannot be copied")
-	}
-	return k, o, nil
 }
 
 // found is a generator as the cache shows it.
@@ -72,44 +45,53 @@ type found struct {
 
 // look returns the generator that a reference names, if this operator serves it.
 func (g *generators) look(ctx context.Context, ref v1alpha1.StoreRef, namespace string) found {
-	_, o, err := g.find(ctx, ref, namespace)
-	if err != nil || provider.SourceSpec(o).Controller != g.opts.ControllerClass {
-		return found{ref: ref, err: err}
-	}
-	f := found{ref: ref, object: o}
-	if c := resolve.Held(o); c != nil {
-		f.refused = provider.NewError(provider.Unavailable, "it is not ready: %s: %s", c.Reason, c.Message)
-	} else {
-		f.refused = g.admits(ctx, o, namespace)
+	h, refusal, err := g.resolver.Resolve(ctx, ref, namespace, resolve.Generate)
+	f := found{ref: ref}
+	o, ok := h.Store.(provider.GeneratorObject)
+	switch {
+	case refusal != nil && refusal.Why == resolve.OtherClass:
+	case ok:
+		f.object, f.refused = o, shown(h, refusal, err)
+	default:
+		f.err = shown(h, refusal, err)
 	}
 	return f
 }
 
-// admits returns why a cluster generator does not serve a namespace; nil if it does.
-func (g *generators) admits(ctx context.Context, o provider.GeneratorObject, namespace string) error {
-	c, ok := o.(provider.ClusterObject)
-	if !ok {
+// shown tells of a generator why it cannot be used; nil if it can.
+func shown(h resolve.Handle, refusal *resolve.Refusal, err error) error {
+	switch {
+	case err != nil && h.Store != nil:
+		return errLabels
+	case err != nil:
+		return provider.NewError(provider.Unavailable, "it cannot be read")
+	case refusal == nil:
 		return nil
 	}
-	_, refusal, err := g.rules.Grant(ctx, g.cache, c, namespace)
-	switch {
-	case err != nil:
-		return errLabels
-	case refusal != "":
-		return provider.NewError(provider.Denied, "%s", refusal)
+	switch refusal.Why { //nolint:exhaustive // The others pass.
+	case resolve.NotServed:
+		return provider.NewError(provider.Invalid, "this module does not serve it")
+	case resolve.ClusterKind:
+		return provider.NewError(provider.Denied, "this operator serves chosen namespaces only and may not read cluster Kinds; use the namespaced Kind")
+	case resolve.NotAdmitted:
+		return provider.NewError(provider.Denied, "%s", refusal.Rule)
+	case resolve.Absent:
+		return provider.NewError(provider.NotFound, "it %s", refusal.Message)
 	}
-	return nil
+	return provider.NewError(provider.Unavailable, "it %s", refusal.Message)
 }
 
 // call uses a generator for an object, within the bounds of what may be under way at it. It returns errBusy where
 // they are reached, and wakes the object later.
 func (g *generators) call(ctx context.Context, req request, ref v1alpha1.StoreRef, f func(ctx context.Context, kind string, g provider.Generator) error) error {
-	k, o, err := g.find(ctx, ref, req.Namespace)
-	if err != nil {
+	h, refusal, err := g.resolver.Lookup(ctx, ref, req.Namespace)
+	if refusal != nil && refusal.Why == resolve.OtherClass {
+		refusal = nil // What it has made is revoked whatever its class.
+	}
+	if err := shown(h, refusal, err); err != nil {
 		return err
 	}
-	beside := resolve.Beside(o, req.Namespace)
-	lane := concurrency.Key{UID: o.GetUID(), Beside: beside}
+	lane := concurrency.Key{UID: h.Store.GetUID(), Beside: h.Beside}
 	if !g.lanes.Enter(lane, req) {
 		return errBusy
 	}
@@ -121,12 +103,12 @@ func (g *generators) call(ctx context.Context, req request, ref v1alpha1.StoreRe
 	// A call is not cut off when the operator ends: nobody would know what was made.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), g.opts.CallTimeout)
 	defer cancel()
-	gen, err := g.pool.Generator(k.Kind, o, beside).Client(ctx)
+	gen, err := g.pool.Generator(h.Kind, h.Store, h.Beside).Client(ctx)
 	if err == nil {
-		err = f(ctx, k.GoName(), gen)
+		err = f(ctx, h.GoName(), gen)
 	}
 	if provider.ClassOf(err) == provider.Denied {
-		g.opts.Suspect(k.Kind, client.ObjectKeyFromObject(o))
+		g.opts.Suspect(h.Kind, h.Key)
 	}
 	return err
 }
@@ -153,11 +135,7 @@ func (g *generators) renew(ctx context.Context, req request, ref v1alpha1.StoreR
 // cleanup revokes a credential. A cluster generator that does not admit the namespace is not asked: anyone there may
 // have written what a part says, and the generator may have permissions for the credentials of others.
 func (g *generators) cleanup(ctx context.Context, req request, of handoff.Generator, state string) error {
-	_, o, err := g.find(ctx, refTo(of), req.Namespace)
-	if err == nil {
-		err = g.admits(ctx, o, req.Namespace)
-	}
-	if err != nil {
+	if err := shown(g.resolver.Resolve(ctx, refTo(of), req.Namespace, resolve.Revoke)); err != nil {
 		return err
 	}
 	return g.call(ctx, req, refTo(of), func(ctx context.Context, kind string, gen provider.Generator) error {
@@ -176,18 +154,15 @@ func (g *generators) linger(ctx context.Context, req request, of handoff.Generat
 
 // specNow returns the specHash of a generator by a live read; empty if there is none.
 func (g *generators) specNow(ctx context.Context, ref v1alpha1.StoreRef, namespace string) (string, error) {
-	k, ok := g.routes.Serves(&ref)
+	k, ok := g.live.Serves(&ref)
 	if !ok {
 		return "", nil
 	}
-	o, ok := k.New().(provider.GeneratorObject)
-	if !ok {
-		return "", nil
+	s, err := g.live.Find(ctx, k, ref, namespace)
+	if o, ok := s.(provider.GeneratorObject); ok && err == nil {
+		return specHash(o)
 	}
-	if err := g.client.Get(ctx, k.Key(ref.Name, namespace), o); err != nil {
-		return "", errors.Wrap(client.IgnoreNotFound(err), "cannot read the generator")
-	}
-	return specHash(o)
+	return "", errors.Wrap(err, "cannot read the generator")
 }
 
 func refTo(g handoff.Generator) v1alpha1.StoreRef {

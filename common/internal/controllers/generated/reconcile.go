@@ -82,7 +82,7 @@ func (p *pass) run(ctx context.Context) error {
 	if err != nil || o.GetDeletionTimestamp() != nil {
 		return p.orphaned(ctx, meta)
 	}
-	p.user = userOf(o, p.generators.routes)
+	p.user = userOf(o, p.generators.resolver.Routes)
 	if meta == nil && len(p.user.generators) == 0 {
 		p.memory.forget(p.req)
 		return nil
