@@ -15,14 +15,10 @@ import (
 
 // Flags are the settings that every module takes on its command line.
 type Flags struct {
-	MetricsAddress string
-	ProbeAddress   string
-	PprofAddress   string
-
-	LeaderElect          bool
-	LeaderElectNamespace string
-	PresenceNamespace    string
-	Modules              presence.Catalog
+	addresses
+	leases
+	trust
+	Modules presence.Catalog
 
 	Concurrency     int
 	ControllerClass string
@@ -30,20 +26,34 @@ type Flags struct {
 	LogFormat       string
 
 	DefaultCleanupPolicy string
-	Ambient              string
-	AllowPlainHTTP       bool
 	ProviderTimeout      time.Duration
+}
+
+// addresses are those at which an operator listens.
+type addresses struct {
+	MetricsAddress string
+	ProbeAddress   string
+	PprofAddress   string
+}
+
+// leases say where replicas, and the operators of other modules, find each other.
+type leases struct {
+	LeaderElect          bool
+	LeaderElectNamespace string
+	PresenceNamespace    string
+}
+
+// trust is what stores may do with credentials.
+type trust struct {
+	Ambient        string
+	AllowPlainHTTP bool
 }
 
 // Bind declares the flags.
 func (f *Flags) Bind(fs *flag.FlagSet) {
-	fs.StringVar(&f.MetricsAddress, "metrics-bind-address", ":8080", "Address of the metrics; 0 turns them off.")
-	fs.StringVar(&f.ProbeAddress, "health-probe-bind-address", ":8081", "Address of /healthz and /readyz; 0 turns them off.")
-	fs.StringVar(&f.PprofAddress, "pprof-bind-address", "0", "Address of the Go profiler; 0 turns it off.")
-	fs.BoolVar(&f.LeaderElect, "leader-elect", true, "Let one replica work at a time.")
-	fs.StringVar(&f.LeaderElectNamespace, "leader-election-namespace", "", "Namespace of the lease; default: the operator's own.")
-	fs.StringVar(&f.PresenceNamespace, "presence-namespace", "",
-		"Namespace of the leases by which modules know of each other; default: that of --leader-election-namespace. All modules need the same.")
+	f.addresses.bind(fs)
+	f.leases.bind(fs)
+	f.trust.bind(fs)
 	fs.Var(&f.Modules, "module",
 		"A module that can be installed and the Kinds that it serves, as MODULE=KIND.GROUP,KIND.GROUP; may be repeated. Conditions name the module of a Kind that no running module serves.")
 	fs.IntVar(&f.Concurrency, "concurrency", 64, "ExternalSecrets that are worked on at once.")
@@ -52,11 +62,31 @@ func (f *Flags) Bind(fs *flag.FlagSet) {
 	fs.StringVar(&f.LogFormat, "log-format", "json", "json or text.")
 	fs.StringVar(&f.DefaultCleanupPolicy, "default-secret-cleanup-policy", string(v1alpha1.CleanupOnDelete),
 		"cleanupPolicy of ExternalSecrets that leave it unset: OnDelete or Never.")
-	fs.StringVar(&f.Ambient, "ambient-credentials", string(credentials.AmbientCluster),
-		"Stores without auth that may use the operator's own cloud identity: cluster, all or none.")
-	fs.BoolVar(&f.AllowPlainHTTP, "allow-plain-http", false,
-		"Let stores talk to providers without TLS. Credentials and secrets can then be read on the way.")
 	fs.DurationVar(&f.ProviderTimeout, "provider-timeout", 30*time.Second, "Deadline of one call to a provider, its retries included.")
+}
+
+func (a *addresses) bind(fs *flag.FlagSet) {
+	fs.StringVar(&a.MetricsAddress, "metrics-bind-address", ":8080", "Address of the metrics; 0 turns them off.")
+	fs.StringVar(&a.ProbeAddress, "health-probe-bind-address", ":8081", "Address of /healthz and /readyz; 0 turns them off.")
+	fs.StringVar(&a.PprofAddress, "pprof-bind-address", "0", "Address of the Go profiler; 0 turns it off.")
+}
+
+func (l *leases) bind(fs *flag.FlagSet) {
+	fs.BoolVar(&l.LeaderElect, "leader-elect", true, "Let one replica work at a time.")
+	fs.StringVar(&l.LeaderElectNamespace, "leader-election-namespace", "", "Namespace of the lease; default: the operator's own.")
+	fs.StringVar(&l.PresenceNamespace, "presence-namespace", "",
+		"Namespace of the leases by which modules know of each other; default: that of --leader-election-namespace. All modules need the same.")
+}
+
+func (t *trust) bind(fs *flag.FlagSet) {
+	fs.StringVar(&t.Ambient, "ambient-credentials", string(credentials.AmbientCluster),
+		"Stores without auth that may use the operator's own cloud identity: cluster, all or none.")
+	fs.BoolVar(&t.AllowPlainHTTP, "allow-plain-http", false,
+		"Let stores talk to providers without TLS. Credentials and secrets can then be read on the way.")
+}
+
+func (t *trust) rules() credentials.Rules {
+	return credentials.Rules{Ambient: credentials.Ambient(t.Ambient), PlainHTTP: t.AllowPlainHTTP}
 }
 
 // Check returns an error that names the first flag that cannot be used.
@@ -91,3 +121,6 @@ func (f *Flags) namespaces() []string {
 	}
 	return out
 }
+
+// namespaced reports whether the operator serves chosen namespaces only.
+func (f *Flags) namespaced() bool { return len(f.namespaces()) > 0 }

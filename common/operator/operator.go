@@ -20,8 +20,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
@@ -29,25 +27,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/config"
-	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
-	"github.com/direct-secrets/direct-secrets/common/internal/controllers/contribution"
-	"github.com/direct-secrets/direct-secrets/common/internal/controllers/externalsecret"
 	"github.com/direct-secrets/direct-secrets/common/internal/controllers/fanout"
-	"github.com/direct-secrets/direct-secrets/common/internal/controllers/generated"
-	"github.com/direct-secrets/direct-secrets/common/internal/controllers/missingprovider"
-	"github.com/direct-secrets/direct-secrets/common/internal/controllers/pushsecret"
-	"github.com/direct-secrets/direct-secrets/common/internal/controllers/storehealth"
-	"github.com/direct-secrets/direct-secrets/common/internal/credentials"
-	"github.com/direct-secrets/direct-secrets/common/internal/dispatch"
 	"github.com/direct-secrets/direct-secrets/common/internal/presence"
 	"github.com/direct-secrets/direct-secrets/common/internal/referrers"
-	"github.com/direct-secrets/direct-secrets/common/internal/refresh"
 	"github.com/direct-secrets/direct-secrets/common/internal/target"
-	"github.com/direct-secrets/direct-secrets/common/internal/watch"
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
@@ -250,115 +237,4 @@ func (o *Operator) cache(transform toolscache.TransformFunc) cache.Options {
 		opts.DefaultNamespaces[n] = cache.Config{}
 	}
 	return opts
-}
-
-func (o *Operator) setup(mgr *readiness) error {
-	live, err := client.New(mgr.GetConfig(), client.Options{HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper()})
-	if err != nil {
-		return errors.Wrap(err, "cannot make a client")
-	}
-	meta, err := metadata.NewForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
-	if err != nil {
-		return errors.Wrap(err, "cannot make a metadata client")
-	}
-	self, err := o.self(mgr.GetScheme())
-	if err != nil {
-		return err
-	}
-	buildInfo.WithLabelValues(self.Name, self.Class, self.Version).Set(1)
-	board, duties, err := presence.Setup(mgr, live, presence.Options{Namespace: o.presenceNamespace(), Self: self, Timing: o.presence, Catalog: o.flags.Modules})
-	if err != nil {
-		return errors.Wrap(err, "cannot set up presence")
-	}
-	if err := missingprovider.Setup(mgr, live, board, duties); err != nil {
-		return errors.Wrap(err, "cannot set up the loop of objects that nobody serves")
-	}
-	bus := &refresh.Bus{}
-	suspects := storehealth.NewSuspects(bus)
-	watches := watch.New(meta)
-	pool := dispatch.NewPool(live, watches, credentials.Rules{Ambient: credentials.Ambient(o.flags.Ambient), PlainHTTP: o.flags.AllowPlainHTTP},
-		dispatch.Options{CallTimeout: o.flags.ProviderTimeout},
-		func(k provider.Kind, key types.NamespacedName, beside string) {
-			bus.Publish(refresh.Event{Kind: k, Store: key, Namespace: beside})
-		})
-
-	if err := storehealth.Setup(mgr, live, pool, storehealth.Options{
-		Kinds:           o.kinds,
-		ControllerClass: o.flags.ControllerClass,
-		Namespaced:      len(o.flags.namespaces()) > 0,
-		CheckTimeout:    o.flags.ProviderTimeout,
-		Bus:             bus,
-		Board:           board,
-	}); err != nil {
-		return errors.Wrap(err, "cannot set up the store loop")
-	}
-	refs, err := referrers.New(mgr.GetCache(), mgr.GetScheme(), o.kinds, o.group, o.flags.ControllerClass, len(o.flags.namespaces()) > 0)
-	if err != nil {
-		return err
-	}
-	if err := refs.Index(context.Background(), mgr.GetFieldIndexer()); err != nil {
-		return err
-	}
-	if err := contribution.Setup(mgr, live, pool, refs, contribution.Options{
-		Concurrency: o.flags.Concurrency,
-		Board:       board,
-		Bus:         bus,
-		Suspect:     suspects.Suspect,
-		Namespaced:  len(o.flags.namespaces()) > 0,
-		Random:      o.random,
-		Now:         o.now,
-	}); err != nil {
-		return errors.Wrap(err, "cannot set up the loop of contributions")
-	}
-	if err := externalsecret.Setup(mgr, live, pool, watches, refs, externalsecret.Options{
-		Module:               o.group,
-		Concurrency:          o.flags.Concurrency,
-		Board:                board,
-		Bus:                  bus,
-		Suspect:              suspects.Suspect,
-		Namespaced:           len(o.flags.namespaces()) > 0,
-		DefaultCleanupPolicy: v1alpha1.CleanupPolicy(o.flags.DefaultCleanupPolicy),
-		Random:               o.random,
-		Now:                  o.now,
-	}); err != nil {
-		return errors.Wrap(err, "cannot set up the ExternalSecret loop")
-	}
-	if err := pushsecret.Setup(mgr, live, pool, watches, pushsecret.Options{
-		Module:          o.group,
-		Kinds:           o.kinds,
-		Concurrency:     max(1, o.flags.Concurrency/4), // It never waits for a provider.
-		Suspect:         suspects.Suspect,
-		ControllerClass: o.flags.ControllerClass,
-		Namespaced:      len(o.flags.namespaces()) > 0,
-		CallTimeout:     o.flags.ProviderTimeout,
-		Random:          o.random,
-		Now:             o.now,
-	}); err != nil {
-		return errors.Wrap(err, "cannot set up the PushSecret loop")
-	}
-	if err := generated.Setup(mgr, live, pool, generated.Options{
-		Module:          o.group,
-		Board:           board,
-		Kinds:           o.kinds,
-		Concurrency:     max(1, o.flags.Concurrency/2),
-		Suspect:         suspects.Suspect,
-		ControllerClass: o.flags.ControllerClass,
-		Namespaced:      len(o.flags.namespaces()) > 0,
-		CallTimeout:     o.flags.ProviderTimeout,
-		Random:          o.random,
-		Now:             o.now,
-	}); err != nil {
-		return errors.Wrap(err, "cannot set up the loop of parts")
-	}
-	if len(o.flags.namespaces()) == 0 { // Only who sees all namespaces can choose among them.
-		for _, k := range []fanout.Kind{fanout.ExternalSecrets(), fanout.PushSecrets()} {
-			if err := fanout.Setup(mgr, live, duties, k); err != nil {
-				return errors.Wrapf(err, "cannot set up the %s loop", k.ParentKind)
-			}
-		}
-	}
-	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
-		return errors.Wrap(err, "cannot add the health probe")
-	}
-	return errors.Wrap(mgr.AddReadyzCheck("caches", mgr.Check), "cannot add the ready probe")
 }

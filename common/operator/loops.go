@@ -1,0 +1,166 @@
+package operator
+
+import (
+	"context"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/metadata"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+
+	"github.com/direct-secrets/direct-secrets/common/internal/controllers/contribution"
+	"github.com/direct-secrets/direct-secrets/common/internal/referrers"
+	"github.com/direct-secrets/direct-secrets/common/internal/refresh"
+
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/internal/controllers/externalsecret"
+	"github.com/direct-secrets/direct-secrets/common/internal/controllers/fanout"
+	"github.com/direct-secrets/direct-secrets/common/internal/controllers/generated"
+	"github.com/direct-secrets/direct-secrets/common/internal/controllers/missingprovider"
+	"github.com/direct-secrets/direct-secrets/common/internal/controllers/pushsecret"
+	"github.com/direct-secrets/direct-secrets/common/internal/controllers/storehealth"
+	"github.com/direct-secrets/direct-secrets/common/internal/dispatch"
+	"github.com/direct-secrets/direct-secrets/common/internal/presence"
+	"github.com/direct-secrets/direct-secrets/common/internal/watch"
+	"github.com/direct-secrets/direct-secrets/common/provider"
+)
+
+// shared is what the loops of an operator have in common.
+type shared struct {
+	*readiness
+	live    client.Client
+	watches *watch.Watches
+	pool    *dispatch.Pool
+	board   *presence.Board
+	duties  *presence.Duties
+	// bus takes the news that a store may yield something else to the loops.
+	bus *refresh.Bus
+}
+
+// setup adds all that runs to a manager.
+func (o *Operator) setup(mgr *readiness) error {
+	s, err := o.shared(mgr)
+	if err != nil {
+		return err
+	}
+	if err := o.addLoops(s); err != nil {
+		return err
+	}
+	if !o.flags.namespaced() { // Only who sees all namespaces can choose among them.
+		for _, k := range []fanout.Kind{fanout.ExternalSecrets(), fanout.PushSecrets()} {
+			if err := fanout.Setup(mgr, s.live, s.duties, k); err != nil {
+				return errors.Wrapf(err, "cannot set up the %s loop", k.ParentKind)
+			}
+		}
+	}
+	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
+		return errors.Wrap(err, "cannot add the health probe")
+	}
+	return errors.Wrap(mgr.AddReadyzCheck("caches", mgr.Check), "cannot add the ready probe")
+}
+
+// shared makes what the loops have in common, and has other operators know of this one.
+func (o *Operator) shared(mgr *readiness) (*shared, error) {
+	live, err := client.New(mgr.GetConfig(), client.Options{HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper()})
+	if err != nil {
+		return nil, errors.Wrap(err, "cannot make a client")
+	}
+	meta, err := metadata.NewForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
+	if err != nil {
+		return nil, errors.Wrap(err, "cannot make a metadata client")
+	}
+	self, err := o.self(mgr.GetScheme())
+	if err != nil {
+		return nil, err
+	}
+	buildInfo.WithLabelValues(self.Name, self.Class, self.Version).Set(1)
+	board, duties, err := presence.Setup(mgr, live, presence.Options{Namespace: o.presenceNamespace(), Self: self, Timing: o.presence, Catalog: o.flags.Modules})
+	if err != nil {
+		return nil, errors.Wrap(err, "cannot set up presence")
+	}
+	s := &shared{
+		readiness: mgr, live: live, watches: watch.New(meta), board: board, duties: duties,
+		bus: &refresh.Bus{},
+	}
+	s.pool = dispatch.NewPool(live, s.watches, o.flags.rules(), dispatch.Options{CallTimeout: o.flags.ProviderTimeout}, s.credentialChanged)
+	return s, nil
+}
+
+func (s *shared) credentialChanged(k provider.Kind, key types.NamespacedName, beside string) {
+	s.bus.Publish(refresh.Event{Kind: k, Store: key, Namespace: beside})
+}
+
+// addLoops adds the loops that every operator runs.
+func (o *Operator) addLoops(s *shared) error {
+	if err := missingprovider.Setup(s, s.live, s.board, s.duties); err != nil {
+		return errors.Wrap(err, "cannot set up the loop of objects that nobody serves")
+	}
+	if err := storehealth.Setup(s, s.live, s.pool, storehealth.Options{
+		Kinds:           o.kinds,
+		ControllerClass: o.flags.ControllerClass,
+		Namespaced:      o.flags.namespaced(),
+		CheckTimeout:    o.flags.ProviderTimeout,
+		Bus:             s.bus,
+		Board:           s.board,
+	}); err != nil {
+		return errors.Wrap(err, "cannot set up the store loop")
+	}
+	refs, err := referrers.New(s.GetCache(), s.GetScheme(), o.kinds, o.group, o.flags.ControllerClass, o.flags.namespaced())
+	if err != nil {
+		return err
+	}
+	if err := refs.Index(context.Background(), s.GetFieldIndexer()); err != nil {
+		return err
+	}
+	suspects := storehealth.NewSuspects(s.bus)
+	if err := contribution.Setup(s, s.live, s.pool, refs, contribution.Options{
+		Concurrency: o.flags.Concurrency,
+		Board:       s.board,
+		Bus:         s.bus,
+		Suspect:     suspects.Suspect,
+		Namespaced:  o.flags.namespaced(),
+		Random:      o.random,
+		Now:         o.now,
+	}); err != nil {
+		return errors.Wrap(err, "cannot set up the loop of contributions")
+	}
+	if err := externalsecret.Setup(s, s.live, s.pool, s.watches, refs, externalsecret.Options{
+		Module:               o.group,
+		Concurrency:          o.flags.Concurrency,
+		Board:                s.board,
+		Bus:                  s.bus,
+		Suspect:              suspects.Suspect,
+		Namespaced:           o.flags.namespaced(),
+		DefaultCleanupPolicy: v1alpha1.CleanupPolicy(o.flags.DefaultCleanupPolicy),
+		Random:               o.random,
+		Now:                  o.now,
+	}); err != nil {
+		return errors.Wrap(err, "cannot set up the ExternalSecret loop")
+	}
+	if err := pushsecret.Setup(s, s.live, s.pool, s.watches, pushsecret.Options{
+		Module:          o.group,
+		Kinds:           o.kinds,
+		Concurrency:     max(1, o.flags.Concurrency/4), // It never waits for a provider.
+		Suspect:         suspects.Suspect,
+		ControllerClass: o.flags.ControllerClass,
+		Namespaced:      o.flags.namespaced(),
+		CallTimeout:     o.flags.ProviderTimeout,
+		Random:          o.random,
+		Now:             o.now,
+	}); err != nil {
+		return errors.Wrap(err, "cannot set up the PushSecret loop")
+	}
+	return errors.Wrap(generated.Setup(s, s.live, s.pool, generated.Options{
+		Module:          o.group,
+		Board:           s.board,
+		Kinds:           o.kinds,
+		Concurrency:     max(1, o.flags.Concurrency/2),
+		Suspect:         suspects.Suspect,
+		ControllerClass: o.flags.ControllerClass,
+		Namespaced:      o.flags.namespaced(),
+		CallTimeout:     o.flags.ProviderTimeout,
+		Random:          o.random,
+		Now:             o.now,
+	}), "cannot set up the loop of parts")
+}
