@@ -22,6 +22,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/controllers/storehealth"
 	"github.com/direct-secrets/direct-secrets/common/internal/dispatch"
 	"github.com/direct-secrets/direct-secrets/common/internal/presence"
+	"github.com/direct-secrets/direct-secrets/common/internal/setup"
 	"github.com/direct-secrets/direct-secrets/common/internal/watch"
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
@@ -93,19 +94,6 @@ func (s *shared) credentialChanged(k provider.Kind, key types.NamespacedName, be
 
 // addLoops adds the loops that every operator runs.
 func (o *Operator) addLoops(s *shared) error {
-	if err := missingprovider.Setup(s, s.live, s.board, s.duties); err != nil {
-		return errors.Wrap(err, "cannot set up the loop of objects that nobody serves")
-	}
-	if err := storehealth.Setup(s, s.live, s.pool, storehealth.Options{
-		Kinds:           o.kinds,
-		ControllerClass: o.flags.ControllerClass,
-		Namespaced:      o.flags.namespaced(),
-		CheckTimeout:    o.flags.ProviderTimeout,
-		Bus:             s.bus,
-		Board:           s.board,
-	}); err != nil {
-		return errors.Wrap(err, "cannot set up the store loop")
-	}
 	refs, err := referrers.New(s.GetCache(), s.GetScheme(), o.kinds, o.group, o.flags.ControllerClass, o.flags.namespaced())
 	if err != nil {
 		return err
@@ -113,54 +101,34 @@ func (o *Operator) addLoops(s *shared) error {
 	if err := refs.Index(context.Background(), s.GetFieldIndexer()); err != nil {
 		return err
 	}
-	suspects := storehealth.NewSuspects(s.bus)
-	if err := contribution.Setup(s, s.live, s.pool, refs, contribution.Options{
-		Concurrency: o.flags.Concurrency,
-		Board:       s.board,
-		Bus:         s.bus,
-		Suspect:     suspects.Suspect,
-		Namespaced:  o.flags.namespaced(),
-		Random:      o.random,
-		Now:         o.now,
-	}); err != nil {
-		return errors.Wrap(err, "cannot set up the loop of contributions")
-	}
-	if err := externalsecret.Setup(s, s.live, s.pool, s.watches, refs, externalsecret.Options{
+	opts := setup.Options{
 		Module:               o.group,
+		Kinds:                o.kinds,
+		ControllerClass:      o.flags.ControllerClass,
+		Namespaced:           o.flags.namespaced(),
 		Concurrency:          o.flags.Concurrency,
+		CallTimeout:          o.flags.ProviderTimeout,
+		DefaultCleanupPolicy: v1alpha1.CleanupPolicy(o.flags.DefaultCleanupPolicy),
 		Board:                s.board,
 		Bus:                  s.bus,
-		Suspect:              suspects.Suspect,
-		Namespaced:           o.flags.namespaced(),
-		DefaultCleanupPolicy: v1alpha1.CleanupPolicy(o.flags.DefaultCleanupPolicy),
+		Suspect:              storehealth.NewSuspects(s.bus).Suspect,
 		Random:               o.random,
 		Now:                  o.now,
-	}); err != nil {
+	}
+	if err := missingprovider.Setup(s, s.live, s.board, s.duties); err != nil {
+		return errors.Wrap(err, "cannot set up the loop of objects that nobody serves")
+	}
+	if err := storehealth.Setup(s, s.live, s.pool, opts); err != nil {
+		return errors.Wrap(err, "cannot set up the store loop")
+	}
+	if err := contribution.Setup(s, s.live, s.pool, refs, opts); err != nil {
+		return errors.Wrap(err, "cannot set up the loop of contributions")
+	}
+	if err := externalsecret.Setup(s, s.live, s.pool, s.watches, refs, opts); err != nil {
 		return errors.Wrap(err, "cannot set up the ExternalSecret loop")
 	}
-	if err := pushsecret.Setup(s, s.live, s.pool, s.watches, pushsecret.Options{
-		Module:          o.group,
-		Kinds:           o.kinds,
-		Concurrency:     max(1, o.flags.Concurrency/4), // It never waits for a provider.
-		Suspect:         suspects.Suspect,
-		ControllerClass: o.flags.ControllerClass,
-		Namespaced:      o.flags.namespaced(),
-		CallTimeout:     o.flags.ProviderTimeout,
-		Random:          o.random,
-		Now:             o.now,
-	}); err != nil {
+	if err := pushsecret.Setup(s, s.live, s.pool, s.watches, opts); err != nil {
 		return errors.Wrap(err, "cannot set up the PushSecret loop")
 	}
-	return errors.Wrap(generated.Setup(s, s.live, s.pool, generated.Options{
-		Module:          o.group,
-		Board:           s.board,
-		Kinds:           o.kinds,
-		Concurrency:     max(1, o.flags.Concurrency/2),
-		Suspect:         suspects.Suspect,
-		ControllerClass: o.flags.ControllerClass,
-		Namespaced:      o.flags.namespaced(),
-		CallTimeout:     o.flags.ProviderTimeout,
-		Random:          o.random,
-		Now:             o.now,
-	}), "cannot set up the loop of parts")
+	return errors.Wrap(generated.Setup(s, s.live, s.pool, opts), "cannot set up the loop of parts")
 }

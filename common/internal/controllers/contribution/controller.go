@@ -25,30 +25,14 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/fetch"
 	"github.com/direct-secrets/direct-secrets/common/internal/handoff"
 	"github.com/direct-secrets/direct-secrets/common/internal/memory"
-	"github.com/direct-secrets/direct-secrets/common/internal/presence"
 	"github.com/direct-secrets/direct-secrets/common/internal/queue"
 	"github.com/direct-secrets/direct-secrets/common/internal/referrers"
-	"github.com/direct-secrets/direct-secrets/common/internal/refresh"
 	"github.com/direct-secrets/direct-secrets/common/internal/resolve"
-	"github.com/direct-secrets/direct-secrets/common/provider"
+	"github.com/direct-secrets/direct-secrets/common/internal/setup"
 )
 
-// Options of the controller.
-type Options struct {
-	// Concurrency is the number of workers.
-	Concurrency int
-	// Bus brings the news that a store may yield something else.
-	Bus *refresh.Bus
-	// Suspect is told of a store that refuses a read.
-	Suspect func(k provider.Kind, s types.NamespacedName)
-	// Board knows the other operators.
-	Board *presence.Board
-	// Namespaced is true for an operator that serves chosen namespaces only.
-	Namespaced bool
-	// Random returns numbers in [0, 1) for jitter, Now is the clock.
-	Random func() float64
-	Now    func() time.Time
-}
+// Options are those that all controllers share.
+type Options = setup.Options
 
 // Setup adds the controller to a manager. live must not read from a cache.
 func Setup(mgr manager.Manager, live client.Client, pool *dispatch.Pool, refs *referrers.Referrers, o Options) error {

@@ -127,13 +127,8 @@ func (k partKeeper) read(ctx context.Context, s *subject) (*corev1.Secret, error
 func (k partKeeper) write(ctx context.Context, s *subject, live *corev1.Secret, rec handoff.Record, data map[string][]byte) error {
 	part := handoff.Part{Record: rec, Data: data, Labels: k.labels(s), Owners: []metav1.OwnerReference{target.OwnerOf(s.es)}}
 	next, err := part.Write(ctx, k.live, k.key(s), live)
-	switch {
-	case kerrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
-		return target.ErrNamespaceTerminating
-	case kerrors.IsForbidden(err), kerrors.IsInvalid(err), kerrors.IsRequestEntityTooLargeError(err):
-		return provider.NewError(provider.Denied, "the Secret in which values are handed over could not be written: %s", errors.Cause(err).Error())
-	case err != nil:
-		return err
+	if err != nil {
+		return k.self.WriteError(err)
 	}
 	m := &metav1.PartialObjectMetadata{ObjectMeta: *next.ObjectMeta.DeepCopy()}
 	m.ManagedFields = nil

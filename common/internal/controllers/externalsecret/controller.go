@@ -5,7 +5,6 @@ import (
 	"context"
 	"maps"
 	"slices"
-	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/ratelimiter"
@@ -21,40 +20,19 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/dispatch"
 	"github.com/direct-secrets/direct-secrets/common/internal/fetch"
 	"github.com/direct-secrets/direct-secrets/common/internal/metrics"
-	"github.com/direct-secrets/direct-secrets/common/internal/presence"
 	"github.com/direct-secrets/direct-secrets/common/internal/queue"
 	"github.com/direct-secrets/direct-secrets/common/internal/referrers"
-	"github.com/direct-secrets/direct-secrets/common/internal/refresh"
 	"github.com/direct-secrets/direct-secrets/common/internal/resolve"
+	"github.com/direct-secrets/direct-secrets/common/internal/setup"
 	"github.com/direct-secrets/direct-secrets/common/internal/target"
 	"github.com/direct-secrets/direct-secrets/common/internal/watch"
-	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
 // markIndex is the cache index from an ExternalSecret to the Secrets that bear its mark.
 const markIndex = "direct-secrets.io/mark"
 
-// Options of the loop.
-type Options struct {
-	// Module is the API group of the module, in labels and marks.
-	Module string
-	// Concurrency is the number of workers.
-	Concurrency int
-	// Bus brings the news that a store may yield something else.
-	Bus *refresh.Bus
-	// Suspect is told of a store that refuses a read.
-	Suspect func(k provider.Kind, s types.NamespacedName)
-	// Board knows the other operators.
-	Board *presence.Board
-	// Namespaced is true for an operator that serves chosen namespaces only: it has no right to
-	// read cluster Kinds.
-	Namespaced bool
-	// DefaultCleanupPolicy is for objects that leave cleanupPolicy unset.
-	DefaultCleanupPolicy v1alpha1.CleanupPolicy
-	// Random returns numbers in [0, 1) for jitter, Now is the clock.
-	Random func() float64
-	Now    func() time.Time
-}
+// Options are those that all controllers share.
+type Options = setup.Options
 
 // Setup adds the loop to a manager. live must not read from a cache.
 func Setup(mgr manager.Manager, live client.Client, pool *dispatch.Pool, watches *watch.Watches, refs *referrers.Referrers, o Options) error {

@@ -3,7 +3,6 @@
 package generated
 
 import (
-	"math/rand/v2"
 	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
@@ -18,9 +17,9 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/internal/dispatch"
 	"github.com/direct-secrets/direct-secrets/common/internal/handoff"
-	"github.com/direct-secrets/direct-secrets/common/internal/presence"
 	"github.com/direct-secrets/direct-secrets/common/internal/queue"
 	"github.com/direct-secrets/direct-secrets/common/internal/resolve"
+	"github.com/direct-secrets/direct-secrets/common/internal/setup"
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
@@ -31,31 +30,6 @@ const releaseEvery = time.Second / 50
 
 // The delay after a reconcile that failed doubles from the first to the last.
 const firstRetry, lastRetry = time.Second, time.Minute
-
-// Options of the loop.
-type Options struct {
-	// Module is the API group of the module.
-	Module string
-	// Kinds of stores that the module serves, generators among them.
-	Kinds []provider.Kind
-	// Concurrency is the number of workers.
-	Concurrency int
-	// Board knows the other operators.
-	Board *presence.Board
-	// ControllerClass is the class of generators that this operator serves.
-	ControllerClass string
-	// Namespaced is true for an operator that serves chosen namespaces only: it has no right to read
-	// cluster Kinds.
-	Namespaced bool
-	// CallTimeout is the deadline of one call to a generator.
-	CallTimeout time.Duration
-	// Suspect is told of a generator that was refused. Default: nobody.
-	Suspect func(k provider.Kind, s types.NamespacedName)
-	// Random returns numbers in [0, 1) for jitter. Default: rand.Float64.
-	Random func() float64
-	// Now is the clock. Default: time.Now.
-	Now func() time.Time
-}
 
 // Reconciler keeps the parts of the objects that use a generator of this module.
 type Reconciler struct {
@@ -82,7 +56,7 @@ func (r request) empty() client.Object {
 }
 
 // Setup adds the loop to a manager, if the module has generators. live must not read from a cache.
-func Setup(mgr manager.Manager, live client.Client, pool *dispatch.Pool, o Options) error {
+func Setup(mgr manager.Manager, live client.Client, pool *dispatch.Pool, o setup.Options) error {
 	var kinds []provider.Kind
 	for _, k := range o.Kinds {
 		if k.Generator {
@@ -95,15 +69,6 @@ func Setup(mgr manager.Manager, live client.Client, pool *dispatch.Pool, o Optio
 	resolver, err := resolve.NewResolver(mgr.GetCache(), mgr.GetScheme(), kinds, o.ControllerClass, o.Namespaced)
 	if err != nil {
 		return errors.Wrap(err, "cannot route generator Kinds")
-	}
-	if o.Random == nil {
-		o.Random = rand.Float64
-	}
-	if o.Now == nil {
-		o.Now = time.Now
-	}
-	if o.Suspect == nil {
-		o.Suspect = func(provider.Kind, types.NamespacedName) {}
 	}
 	w := &watches{
 		generators: &generators{resolver: resolver, live: resolver.By(live), pool: pool, opts: o},
@@ -118,7 +83,7 @@ func Setup(mgr manager.Manager, live client.Client, pool *dispatch.Pool, o Optio
 			generators: w.generators, parts: w.parts, memory: w.memory,
 			events: mgr.GetEventRecorder("direct-secrets"), log: mgr.GetLogger(), now: o.Now,
 		},
-		MaxConcurrentReconciles: o.Concurrency,
+		MaxConcurrentReconciles: max(1, o.Concurrency/2),
 		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[request](firstRetry, lastRetry),
 		NewQueue: func(name string, l workqueue.TypedRateLimiter[request]) requests {
 			return queue.New(name, l)

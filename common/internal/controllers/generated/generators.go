@@ -11,6 +11,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/dispatch"
 	"github.com/direct-secrets/direct-secrets/common/internal/handoff"
 	"github.com/direct-secrets/direct-secrets/common/internal/resolve"
+	"github.com/direct-secrets/direct-secrets/common/internal/setup"
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
@@ -28,7 +29,7 @@ type generators struct {
 	live     *resolve.Routes
 	pool     *dispatch.Pool
 	lanes    concurrency.Lanes[request]
-	opts     Options
+	opts     setup.Options
 	// wake has an object reconciled again, apart from any event.
 	wake func(req request)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"time"
@@ -28,6 +27,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/metrics"
 	"github.com/direct-secrets/direct-secrets/common/internal/queue"
 	"github.com/direct-secrets/direct-secrets/common/internal/resolve"
+	"github.com/direct-secrets/direct-secrets/common/internal/setup"
 	"github.com/direct-secrets/direct-secrets/common/internal/watch"
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
@@ -35,46 +35,14 @@ import (
 // releaseEvery is the pace at which objects are let go when their store becomes ready.
 const releaseEvery = time.Second / 50
 
-// Options of the loop.
-type Options struct {
-	// Module is the API group of the module; finalizer and field manager carry it.
-	Module string
-	// Kinds of stores that the module serves.
-	Kinds []provider.Kind
-	// Concurrency is the number of workers.
-	Concurrency int
-	// ControllerClass is the class of stores that this operator serves.
-	ControllerClass string
-	// Suspect is told of a store that refuses a write. Default: nobody.
-	Suspect func(k provider.Kind, s types.NamespacedName)
-	// Namespaced is true for an operator that serves chosen namespaces only: it has no right to
-	// read cluster Kinds.
-	Namespaced bool
-	// CallTimeout is the deadline of what is done to one remote secret. Default 30s.
-	CallTimeout time.Duration
-	// Random returns numbers in [0, 1) for jitter. Default: rand.Float64.
-	Random func() float64
-	// Now is the clock. Default: time.Now.
-	Now func() time.Time
-}
+// Options are those that all controllers share.
+type Options = setup.Options
 
 // Setup adds the loop to a manager. live must not read from a cache.
 func Setup(mgr manager.Manager, live client.Client, pool *dispatch.Pool, watches *watch.Watches, o Options) error {
 	routes, err := resolve.NewResolver(mgr.GetCache(), mgr.GetScheme(), o.Kinds, o.ControllerClass, o.Namespaced)
 	if err != nil {
 		return errors.Wrap(err, "cannot route store Kinds")
-	}
-	if o.Random == nil {
-		o.Random = rand.Float64
-	}
-	if o.Now == nil {
-		o.Now = time.Now
-	}
-	if o.Suspect == nil {
-		o.Suspect = func(provider.Kind, types.NamespacedName) {}
-	}
-	if o.CallTimeout == 0 {
-		o.CallTimeout = 30 * time.Second
 	}
 	ledger, err := metrics.New(mgr, "PushSecret", metrics.WithClock(o.Now), metrics.Following(&v1alpha1.PushSecret{}))
 	if err != nil {
@@ -88,7 +56,7 @@ func Setup(mgr manager.Manager, live client.Client, pool *dispatch.Pool, watches
 	var q *queue.Queue[reconcile.Request]
 	c, err := controller.New("pushsecret", mgr, controller.Options{
 		Reconciler:              r,
-		MaxConcurrentReconciles: o.Concurrency,
+		MaxConcurrentReconciles: max(1, o.Concurrency/4), // It never waits for a provider.
 		RateLimiter:             ratelimiter.NewController(),
 		NewQueue: func(name string, l workqueue.TypedRateLimiter[reconcile.Request]) workqueue.TypedRateLimitingInterface[reconcile.Request] {
 			q = queue.New(name, l)

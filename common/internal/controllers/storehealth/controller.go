@@ -28,28 +28,13 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/metrics"
 	"github.com/direct-secrets/direct-secrets/common/internal/presence"
 	"github.com/direct-secrets/direct-secrets/common/internal/refresh"
+	"github.com/direct-secrets/direct-secrets/common/internal/setup"
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
 // workers is the number of stores of a Kind that are validated at once. A check that hangs holds one until its
 // deadline; each costs memory, and there are as many for every Kind.
 const workers = 8
-
-// Options of the loop.
-type Options struct {
-	// Kinds of stores that the module serves.
-	Kinds []provider.Kind
-	// ControllerClass is the class of stores that this operator serves.
-	ControllerClass string
-	// Namespaced is true for an operator that serves chosen namespaces only.
-	Namespaced bool
-	// CheckTimeout is the deadline of one validation.
-	CheckTimeout time.Duration
-	// Bus brings the news that a store may be another than when it was validated.
-	Bus *refresh.Bus
-	// Board knows the other operators.
-	Board Board
-}
 
 // A Board says which operators run, as presence.Board does.
 type Board interface {
@@ -108,7 +93,7 @@ func newsOf(k provider.Kind) handler.TypedFuncs[refresh.Event, reconcile.Request
 }
 
 // Setup adds a loop for each Kind to a manager. live must not read from a cache.
-func Setup(mgr manager.Manager, live client.Client, pool *dispatch.Pool, o Options) error {
+func Setup(mgr manager.Manager, live client.Client, pool *dispatch.Pool, o setup.Options) error {
 	for _, k := range o.Kinds {
 		if k.Cluster && o.Namespaced {
 			continue // Its informer would never sync.
@@ -122,7 +107,7 @@ func Setup(mgr manager.Manager, live client.Client, pool *dispatch.Pool, o Optio
 			return errors.Wrap(err, "cannot name the Kind")
 		}
 		r := &Reconciler{
-			client: live, cache: mgr.GetCache(), pool: pool, kind: k, opts: o, ledger: ledger,
+			client: live, cache: mgr.GetCache(), pool: pool, kind: k, opts: o, board: o.Board, ledger: ledger,
 			anyStore: v1alpha1.StoreRef{APIVersion: gvk.GroupVersion().String(), Kind: gvk.Kind},
 			events:   mgr.GetEventRecorder("direct-secrets"),
 			backoff:  ratelimiter.NewController(),

@@ -17,6 +17,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/internal/metrics"
 	"github.com/direct-secrets/direct-secrets/common/internal/presence"
+	"github.com/direct-secrets/direct-secrets/common/internal/setup"
 	"github.com/direct-secrets/direct-secrets/common/provider/fake"
 	fakev1alpha1 "github.com/direct-secrets/direct-secrets/common/provider/fake/apis/v1alpha1"
 )
@@ -79,7 +80,7 @@ func TestElsewhere(t *testing.T) {
 				got.Ledger[key] = s
 			}
 			r := &Reconciler{
-				kind: fake.NewServer().Kinds()[0], opts: Options{ControllerClass: tc.board.Self().Class, Board: tc.board}, ledger: got.Ledger,
+				kind: fake.NewServer().Kinds()[0], opts: setup.Options{ControllerClass: tc.board.Self().Class}, board: tc.board, ledger: got.Ledger,
 				cache: &test.MockClient{MockGet: func(_ context.Context, key client.ObjectKey, o client.Object) error {
 					if tc.gone {
 						return kerrors.NewNotFound(schema.GroupResource{}, key.Name)

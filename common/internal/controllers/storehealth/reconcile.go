@@ -21,6 +21,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/dispatch"
 	"github.com/direct-secrets/direct-secrets/common/internal/metrics"
 	"github.com/direct-secrets/direct-secrets/common/internal/scope"
+	"github.com/direct-secrets/direct-secrets/common/internal/setup"
 	"github.com/direct-secrets/direct-secrets/common/internal/status"
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
@@ -41,7 +42,8 @@ type Reconciler struct {
 	kind   provider.Kind
 	// anyStore names the Kind, but no store of it.
 	anyStore v1alpha1.StoreRef
-	opts     Options
+	opts     setup.Options
+	board    Board
 	events   events.EventRecorder
 	ledger   ledger
 	backoff  workqueue.TypedRateLimiter[reconcile.Request]
@@ -107,8 +109,8 @@ const lookAgain = time.Minute
 // operator that keeps its Leases elsewhere may serve it. Of several operators that could count it the first does.
 func (r *Reconciler) elsewhere(s provider.Object) reconcile.Result {
 	key := client.ObjectKeyFromObject(s)
-	missing, wait := r.opts.Board.MissingClass(&r.anyStore, provider.SourceSpec(s).Controller, key.Namespace, time.Time{})
-	self, all := r.opts.Board.Self(), r.opts.Board.Serving(&r.anyStore, key.Namespace)
+	missing, wait := r.board.MissingClass(&r.anyStore, provider.SourceSpec(s).Controller, key.Namespace, time.Time{})
+	self, all := r.board.Self(), r.board.Serving(&r.anyStore, key.Namespace)
 	if missing && len(all) > 0 && all[0].Class == self.Class && slices.Equal(all[0].Namespaces, self.Namespaces) {
 		r.ledger.Set(key, metrics.Standing{Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonProviderNotRunning})
 	} else {
@@ -128,7 +130,7 @@ func checkSpec(spec *v1alpha1.SourceSpec) (time.Duration, error) {
 
 // check connects to the store and asks it whether it works. It returns what the store can do.
 func (r *Reconciler) check(ctx context.Context, s provider.Object) ([]string, error) {
-	ctx, cancel := context.WithTimeout(ctx, r.opts.CheckTimeout)
+	ctx, cancel := context.WithTimeout(ctx, r.opts.CallTimeout)
 	defer cancel()
 	if c, ok := s.(provider.ClusterObject); ok {
 		if _, err := scope.New(c.ClusterStoreSpec()); err != nil {
