@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"slices"
 	"sync/atomic"
 	"time"
 )
@@ -21,23 +22,34 @@ const (
 // Busy says whether requests are likely to come together, at any store: objects that are due by the
 // hundred are spread over many stores, and each store sees but a few of them.
 type Busy struct {
-	last    atomic.Int64
-	queued  atomic.Pointer[func() int]
-	workers atomic.Int64
+	last  atomic.Int64
+	lines atomic.Pointer[[]line]
 }
 
-// Watch tells how many objects are due or being worked on, and how many workers there are. While
-// there are any, more requests are on their way.
+// line is what waits for the workers of one controller.
+type line struct {
+	queued  func() int
+	workers int
+}
+
+// Watch tells how many objects of one controller are due or being worked on, and how many workers it has. While
+// there are any, more requests are on their way. It is called before any request.
 func (b *Busy) Watch(queued func() int, workers int) {
-	b.workers.Store(int64(workers))
-	b.queued.Store(&queued)
+	lines := append(slices.Clone(b.all()), line{queued, workers})
+	b.lines.Store(&lines)
 }
 
-// loaded reports whether a quarter of the workers, or more objects, are busy. Nothing blocks a worker
+func (b *Busy) all() []line {
+	if lines := b.lines.Load(); lines != nil {
+		return *lines
+	}
+	return nil
+}
+
+// loaded reports whether a quarter of the workers of a controller, or more objects, are busy. Nothing blocks a worker
 // but the API server.
 func (b *Busy) loaded() bool {
-	queued := b.queued.Load()
-	return queued != nil && int64((*queued)()) >= max(2, b.workers.Load()/4)
+	return slices.ContainsFunc(b.all(), func(l line) bool { return l.queued() >= max(2, l.workers/4) })
 }
 
 func (b *Busy) mark(now time.Time) { b.last.Store(now.UnixNano()) }
@@ -46,8 +58,7 @@ func (b *Busy) is(now time.Time) bool {
 	if now.Sub(time.Unix(0, b.last.Load())) < busyFor {
 		return true
 	}
-	queued := b.queued.Load()
-	return queued != nil && (*queued)() > 0
+	return slices.ContainsFunc(b.all(), func(l line) bool { return l.queued() > 0 })
 }
 
 // window is how long the first of count reads waits for more to join its batch, of which size make a full one.
