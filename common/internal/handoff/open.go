@@ -23,7 +23,9 @@ type Opened struct {
 }
 
 // Usable reports whether the values count: they are as their contributor stored them, and will stay.
-func (o Opened) Usable() bool { return o.Secret != nil && o.Secret.DeletionTimestamp == nil && !o.Changed }
+func (o Opened) Usable() bool {
+	return o.Secret != nil && o.Secret.DeletionTimestamp == nil && !o.Changed
+}
 
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=get
 

@@ -9,49 +9,54 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 	kerrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/internal/resolve"
 	"github.com/direct-secrets/direct-secrets/common/internal/status"
-	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
 // patience is how long an object that is being deleted is held by a store that fails, where nobody could
 // mend it any more.
 const patience = 10 * time.Minute
 
+// holdInterval is how often an object that is being deleted is looked at.
+const holdInterval = 15 * time.Second
+
+// removal is the request of an attempt that removes what was created.
+const removal = "delete"
+
 // finalize removes what was created for an object that is being deleted, and then lets it go.
 func (p *pass) finalize(ctx context.Context) error {
 	p.abandoned()
-	if !controllerutil.ContainsFinalizer(p.ps, p.finalizer()) {
+	if !controllerutil.ContainsFinalizer(p.ps, p.finalizer) {
 		return nil
 	}
 	if p.ps.Spec.DeletionPolicy != v1alpha1.PushDeletionDelete {
-		return p.setFinalizer(ctx, false) // None lets go, also now.
+		return p.hold(ctx, false) // None lets go, also now.
 	}
-	dests, err := p.remaining(ctx)
+	dests, elsewhere, err := p.stores.remaining(ctx, p.ps.Namespace, p.obj.remaining(p.known()))
 	if err != nil {
 		return err
 	}
+	for _, id := range elsewhere {
+		p.obj.stores.forget(id)
+	}
 	p.fold(dests)
-	stays, gone, failing := p.left(dests)
-	release, err := p.mayRelease(ctx, gone, failing)
+	left := leftoverOf(dests, &p.obj.stores, p.ps.Generation)
+	release, err := mayRelease(ctx, p.client, p.ps, left, p.now)
 	switch {
 	case err != nil:
 		return err
-	case p.ps.Spec.Suspend:
-		release = true // Nothing is touched, also now.
-	}
-	switch {
-	case p.obj.running():
+	case len(p.obj.stores.open()) > 0:
 		// What it creates has to be removed as well. Its end brings the object back.
-		stays = append(stays, "what is being pushed")
-	case len(stays) == 0:
-		return p.setFinalizer(ctx, false)
-	case release:
-		p.tell("Released", "let go although it could not be removed: %s", strings.Join(stays, ", "))
-		return p.setFinalizer(ctx, false)
+		left.stays = append(left.stays, "what is being pushed")
+	case len(left.stays) == 0:
+		return p.hold(ctx, false)
+	case release || p.ps.Spec.Suspend: // Nothing of a suspended object is touched, also now.
+		p.warn(p.ps, "Released", "let go although it could not be removed: %s", strings.Join(left.stays, ", "))
+		return p.hold(ctx, false)
 	}
 	for i := range dests {
 		if d := &dests[i]; d.refusal == nil && len(d.status.Entries) > 0 {
@@ -59,9 +64,13 @@ func (p *pass) finalize(ctx context.Context) error {
 		}
 	}
 	p.again(holdInterval)
+	statuses := statusesOf(dests)
+	if len(dests) == 0 {
+		statuses = p.known()
+	}
 	v := status.Failed(v1alpha1.ReasonSecretSyncedError, "being deleted; what it created has to be removed first: "+
-		strings.Join(stays, ", ")+"; set spec.deletionPolicy: None to let it go and leave that behind")
-	return p.conclude(ctx, &v)
+		strings.Join(left.stays, ", ")+"; set spec.deletionPolicy: None to let it go and leave that behind")
+	return p.conclude(ctx, statuses, &v)
 }
 
 // abandoned tells of an object that another module holds for long. That module may not run any more, and
@@ -79,113 +88,76 @@ func (p *pass) abandoned() {
 	p.obj.abandoned = true
 	for _, f := range others {
 		module, _, _ := strings.Cut(f, "/")
-		p.tell("Held", "held for ten minutes by the module of %s, which may not run; run it, or let go and leave behind what it created: "+
+		p.warn(p.ps, "Held", "held for ten minutes by the module of %s, which may not run; run it, or let go and leave behind what it created: "+
 			"kubectl patch pushsecret -n %s %s --type=json -p '[{\"op\":\"test\",\"path\":\"/metadata/finalizers/%d\",\"value\":%q},{\"op\":\"remove\",\"path\":\"/metadata/finalizers/%d\"}]'",
 			module, p.ps.Namespace, p.ps.Name, slices.Index(p.ps.Finalizers, f), f, slices.Index(p.ps.Finalizers, f))
 	}
 }
 
-// holdInterval is how often an object that is being deleted is looked at.
-const holdInterval = 15 * time.Second
+// remaining returns the entries of the stores in which something was created for an object, or is being created. known
+// are those of the status.
+func (o *object) remaining(known []v1alpha1.PushStoreStatus) []v1alpha1.PushStoreStatus {
+	for _, id := range o.stores.open() {
+		if !slices.ContainsFunc(known, func(s v1alpha1.PushStoreStatus) bool { return idOf(s) == id }) {
+			known = append(known, v1alpha1.PushStoreStatus{APIVersion: id.apiVersion, Kind: id.kind, Name: id.name})
+		}
+	}
+	slices.SortFunc(known, byID)
+	return known
+}
 
 var deleted = status.Good(v1alpha1.ReasonSecretDeleted, "what was created is removed")
 
-// left notes the state of each store, and returns what has yet to be removed: whether nobody but a person could
-// do so, and whether it failed.
-func (p *pass) left(dests []destination) (stays []string, gone, failing bool) {
-	p.obj.mu.Lock()
-	for i := range dests {
-		s := p.obj.store(idOf(dests[i].status))
-		dests[i].broken = dests[i].broken || s.broken
-		dests[i].failing = dests[i].refusal != nil || s.failures > 0 && s.attempt.request == removal
-	}
-	p.obj.mu.Unlock()
+// leftover is what was created for an object and is still there.
+type leftover struct {
+	// stays names it.
+	stays []string
+	// gone is true if nobody but a person could remove some of it, failing if that failed.
+	gone, failing bool
+}
+
+// leftoverOf returns what is left in stores, and says so in their statuses.
+func leftoverOf(dests []destination, at *progress, generation int64) leftover {
+	var left leftover
 	for i := range dests {
 		d := &dests[i]
 		d.status.Entries = slices.DeleteFunc(d.status.Entries, func(e v1alpha1.PushEntryStatus) bool { return !e.Created })
 		if len(d.status.Entries) == 0 {
-			d.conclude(deleted, p.ps.Generation)
+			d.conclude(deleted, generation)
+			continue
 		}
 		for _, e := range d.status.Entries {
-			stays = append(stays, d.name()+" "+place(e.RemoteKey, e.Property))
+			left.stays = append(left.stays, d.name()+" "+place(e.RemoteKey, e.Property))
 		}
-		if len(d.status.Entries) > 0 {
-			gone, failing = gone || d.store == nil || d.broken, failing || d.failing
-			if d.refusal != nil {
-				d.conclude(*d.refusal, p.ps.Generation)
-			}
-		}
-		p.stores = append(p.stores, d.status)
-	}
-	return stays, gone, failing
-}
-
-// removal is the request of an attempt that removes what was created.
-const removal = "delete"
-
-// remaining returns the stores in which something was created for the object, or is being created. What is
-// under way at a store that cannot be looked at any more is left.
-func (p *pass) remaining(ctx context.Context) ([]destination, error) {
-	stores := p.known()
-	p.obj.mu.Lock()
-	for id, s := range p.obj.stores {
-		if (s.running || s.result != nil) && !slices.ContainsFunc(stores, func(s v1alpha1.PushStoreStatus) bool { return idOf(s) == id }) {
-			stores = append(stores, v1alpha1.PushStoreStatus{APIVersion: id.apiVersion, Kind: id.kind, Name: id.name})
+		at.with(idOf(d.status), func(s *storeState) {
+			left.gone = left.gone || d.store == nil || d.broken || s.broken
+			left.failing = left.failing || d.refusal != nil || s.failures > 0 && s.attempt.request == removal
+		})
+		if d.refusal != nil {
+			d.conclude(*d.refusal, generation)
 		}
 	}
-	p.obj.mu.Unlock()
-	slices.SortFunc(stores, byID)
-	var dests []destination
-	for _, s := range stores {
-		k, ok := p.routes.Serves(&v1alpha1.StoreRef{APIVersion: s.APIVersion, Kind: s.Kind, Name: s.Name})
-		if !ok {
-			continue
-		}
-		d, err := p.destination(ctx, k, s.Name)
-		if err != nil {
-			return nil, err
-		}
-		if d != nil {
-			dests = append(dests, *d)
-			continue
-		}
-		p.obj.mu.Lock()
-		delete(p.obj.stores, idOf(s)) // An operator of another class serves it by now.
-		p.obj.mu.Unlock()
-	}
-	return dests, nil
+	return left
 }
 
 // remove has all that was created in a store removed from it.
 func (p *pass) remove(ctx context.Context, d *destination) {
 	a := attempt{generation: p.ps.Generation, request: removal}
-	p.obj.mu.Lock()
-	s := p.obj.store(idOf(d.status))
-	if a != s.attempt {
-		s.attempt, s.failures, s.until = a, 0, time.Time{}
-	}
-	wait, running := s.until.Sub(p.now), s.running
-	p.obj.mu.Unlock()
-	switch {
-	case running:
-		return
-	case wait > 0:
+	var free bool
+	p.obj.stores.with(idOf(d.status), func(s *storeState) {
+		var wait time.Duration
+		free, wait = s.begin(a, p.now)
 		p.again(wait)
+	})
+	if !free {
 		return
 	}
-	var jobs []job
-	for _, e := range d.status.Entries {
-		if d.grant != nil {
-			if err := d.grant.Writes(e.RemoteKey); err != nil {
-				d.conclude(failure(d.name(), provider.NewError(provider.Denied, "%s", err)), p.ps.Generation)
-				return
-			}
-		}
-		var i int
-		jobs, i = jobFor(jobs, e.RemoteKey)
-		jobs[i].known = append(jobs[i].known, e)
+	jobs, err := d.removals()
+	if err != nil {
+		d.conclude(failure(d.name(), err), p.ps.Generation)
+		return
 	}
-	p.launch(ctx, d, jobs, a, "")
+	p.start(ctx, d, jobs, a, "")
 }
 
 // Without the right nothing breaks: what could not be removed is then held for longer.
@@ -193,18 +165,18 @@ func (p *pass) remove(ctx context.Context, d *destination) {
 
 // mayRelease reports whether an object may go although something of it stays behind: where its namespace
 // terminates nobody can mend a store or credentials that are gone, and a failure is held against it for a
-// while only. What was not tried has not failed.
-func (p *pass) mayRelease(ctx context.Context, gone, failing bool) (bool, error) {
-	late := failing && p.now.Sub(p.ps.DeletionTimestamp.Time) >= patience
+// while only. What was not tried has not failed. c is live.
+func mayRelease(ctx context.Context, c client.Reader, ps *v1alpha1.PushSecret, left leftover, now time.Time) (bool, error) {
+	late := left.failing && now.Sub(ps.DeletionTimestamp.Time) >= patience
 	ns := resolve.NamespaceMetadata()
-	err := p.client.Get(ctx, types.NamespacedName{Name: p.ps.Namespace}, ns)
+	err := c.Get(ctx, types.NamespacedName{Name: ps.Namespace}, ns)
 	switch {
 	case kerrors.IsForbidden(err): // It may be the namespace that goes.
 		return late, nil
 	case err != nil && !kerrors.IsNotFound(err):
 		return false, errors.Wrap(err, "cannot read the namespace")
 	case err != nil || ns.DeletionTimestamp != nil:
-		return gone || late, nil
+		return left.gone || late, nil
 	}
-	return gone && late, nil
+	return left.gone && late, nil
 }

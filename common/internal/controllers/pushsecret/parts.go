@@ -16,33 +16,45 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
-// partVersions reads the versions of the parts that the status records.
-func (p *pass) partVersions(ctx context.Context, refs map[watch.ObjectRef]version) error {
-	for _, s := range p.ps.Status.Parts {
+// generatedValues are what a generator has made for an object. They are stored in a part that the status records.
+type generatedValues struct {
+	client    client.Reader
+	object    *v1alpha1.PushSecret
+	generator v1alpha1.StoreRef
+	memory    *sourceMemory
+	now       time.Time
+}
+
+func (g *generatedValues) look(ctx context.Context, to *versions) error {
+	for _, s := range g.object.Status.Parts {
 		if s.Name == "" {
 			continue
 		}
-		ref, m := watch.SecretRef(p.ps.Namespace, s.Name), resolve.SecretMetadata()
-		if err := p.client.Get(ctx, ref.NamespacedName, m); client.IgnoreNotFound(err) != nil {
+		ref, m := watch.SecretRef(g.object.Namespace, s.Name), resolve.SecretMetadata()
+		if err := g.client.Get(ctx, ref.NamespacedName, m); client.IgnoreNotFound(err) != nil {
 			return errors.Wrap(err, "cannot read a part")
 		}
 		v := version{known: m.ResourceVersion}
-		if rec, ok := handoff.Of(m.Annotations); ok && m.UID == s.UID && p.current(rec) {
-			v.pushed = rec.Entries[handoff.ID(*p.ps.Spec.Selector.GeneratorRef)].Version
+		if rec, ok := handoff.Of(m.Annotations); ok && m.UID == s.UID && g.current(rec) {
+			v.pushed = rec.Entries[handoff.ID(g.generator)].Version
 		}
-		refs[ref] = v
+		to.refs[ref] = v
 	}
 	return nil
 }
 
 // current reports whether a part has what the object wants of its generator now.
 // Under IfNotExists it keeps its values, whatever is asked for.
-func (p *pass) current(rec handoff.Record) bool {
-	request := p.ps.Annotations[v1alpha1.RefreshRequestAnnotation]
-	if p.ps.Spec.UpdatePolicy == v1alpha1.UpdateIfNotExists {
+func (g *generatedValues) current(rec handoff.Record) bool {
+	request := g.wish().request
+	if g.object.Spec.UpdatePolicy == v1alpha1.UpdateIfNotExists {
 		request = ""
 	}
-	return rec.Serves(p.ps.UID, *p.ps.Spec.Selector.GeneratorRef, request)
+	return rec.Serves(g.object.UID, g.generator, request)
+}
+
+func (g *generatedValues) wish() wish {
+	return wish{g.object.Generation, g.object.Annotations[v1alpha1.RefreshRequestAnnotation]}
 }
 
 // newborn is how long a wish may be new before it counts as a failure that nothing was made for it.
@@ -51,60 +63,33 @@ const newborn = 30 * time.Second
 // errNotMade says that a generator has yet to make values that were wished for lately.
 var errNotMade = provider.NewError(provider.Unavailable, "nothing was generated yet")
 
-// generatedSecret returns what a generator has made for the object, in the form of a Secret of its name.
-func (p *pass) generatedSecret(ctx context.Context, refs map[watch.ObjectRef]version) (corev1.Secret, error) {
-	generator := *p.ps.Spec.Selector.GeneratorRef
+// read returns the values in the form of a Secret with the name of the object.
+func (g *generatedValues) read(ctx context.Context, is refs) ([]corev1.Secret, string, error) {
 	missing := errNotMade
-	if p.now.Sub(p.wished()) > newborn {
-		missing = provider.NewError(provider.Unavailable, "%s %q has made no values yet; does its module run?", generator.Kind, generator.Name)
+	if g.now.Sub(g.memory.since(g.wish(), g.now)) > newborn {
+		missing = provider.NewError(provider.Unavailable, "%s %q has made no values yet; does its module run?", g.generator.Kind, g.generator.Name)
 	}
-	for _, s := range p.ps.Status.Parts {
+	for _, s := range g.object.Status.Parts {
 		if s.Message != "" {
 			missing = &provider.Error{Class: provider.Class(s.ErrorClass), Message: s.Message}
 		}
-		if s.Name == "" {
+		part, err := handoff.Open(ctx, g.client, g.object, s)
+		if err != nil {
+			return nil, "", err
+		}
+		if !g.current(part.Record) {
 			continue
 		}
-		ref, live := watch.SecretRef(p.ps.Namespace, s.Name), &corev1.Secret{}
-		if err := p.client.Get(ctx, ref.NamespacedName, live); client.IgnoreNotFound(err) != nil {
-			return corev1.Secret{}, errors.Wrap(err, "cannot read a part")
-		}
-		rec, ok := handoff.Of(live.Annotations)
-		if !ok || live.UID != s.UID || !p.current(rec) {
-			continue
-		}
-		a, ok := handoff.Answer(live, generator)
+		a, ok := handoff.Answer(part.Secret, g.generator)
 		if !ok {
 			continue
 		}
-		refs[ref] = version{live.ResourceVersion, a.Value.Version}
-		out := corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: p.ps.Namespace, Name: p.ps.Name}, Data: map[string][]byte{}}
+		is[watch.SecretRef(g.object.Namespace, s.Name)] = version{part.Secret.ResourceVersion, a.Value.Version}
+		out := corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: g.object.Namespace, Name: g.object.Name}, Data: map[string][]byte{}}
 		for _, v := range a.Found {
 			out.Data[v.Key] = v.Data
 		}
-		return out, nil
+		return []corev1.Secret{out}, a.Value.Version, nil
 	}
-	return corev1.Secret{}, missing
-}
-
-// wished is when this process has first seen what the object asks for.
-func (p *pass) wished() time.Time {
-	p.obj.mu.Lock()
-	defer p.obj.mu.Unlock()
-	w := wish{p.ps.Generation, p.ps.Annotations[v1alpha1.RefreshRequestAnnotation]}
-	if p.obj.wish != w {
-		p.obj.wish, p.obj.wished = w, p.now
-	}
-	return p.obj.wished
-}
-
-// generatedVersion is that of the values that are pushed, by what was read; empty if they are none of a
-// generator.
-func (p *pass) generatedVersion(refs map[watch.ObjectRef]version) string {
-	for _, s := range p.ps.Status.Parts {
-		if v := refs[watch.SecretRef(p.ps.Namespace, s.Name)]; p.ps.Spec.Selector.GeneratorRef != nil && v.pushed != "" {
-			return v.pushed
-		}
-	}
-	return ""
+	return nil, "", missing
 }

@@ -4,37 +4,23 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"sync/atomic"
+	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 	corev1 "k8s.io/api/core/v1"
-	kerrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/internal/push"
-	"github.com/direct-secrets/direct-secrets/common/internal/queue"
 	"github.com/direct-secrets/direct-secrets/common/internal/render"
-	"github.com/direct-secrets/direct-secrets/common/internal/resolve"
 	"github.com/direct-secrets/direct-secrets/common/internal/templatesource"
 	"github.com/direct-secrets/direct-secrets/common/internal/watch"
-	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
-// owner owns the watches of one PushSecret.
-type owner types.NamespacedName
-
-// versions are those of all that is pushed: the Secrets, and what holds templates.
-type versions struct {
-	generation int64
-	// told is how many changes had been shown when they were read.
-	told int
-	refs map[watch.ObjectRef]version
-	// at is the resourceVersion of a list of Secrets.
-	at   string
-	hash string
-}
+// refs are the versions of sources.
+type refs map[watch.ObjectRef]version
 
 // version is what is known of a source: its resourceVersion, and what stands for what is pushed of it. Only
 // of a part, which changes without its values, are the two not the same.
@@ -42,157 +28,162 @@ type version struct{ known, pushed string }
 
 func plain(v string) version { return version{v, v} }
 
-func hashOf(refs map[watch.ObjectRef]version) string {
-	flat := make(map[string]string, len(refs))
-	for ref, v := range refs {
+func (r refs) hash() string {
+	flat := make(map[string]string, len(r))
+	for ref, v := range r {
 		flat[ref.Resource.Resource+"/"+ref.Name+"/"+ref.Selector] = v.pushed
 	}
 	return watch.VersionOf(flat)
 }
 
-// selector returns the labels of the Secrets that are pushed; nil where one is named.
-func (p *pass) selector() (labels.Selector, error) {
-	s := p.ps.Spec.Selector.Secret
-	if s == nil || s.Selector == nil {
-		return nil, nil
-	}
-	return metav1.LabelSelectorAsSelector(s.Selector)
+// versions are those of all that is pushed: the Secrets, and what holds templates.
+type versions struct {
+	generation int64
+	// told is how many changes had been shown when they were read.
+	told int64
+	refs refs
+	// at is the resourceVersion of a list of Secrets.
+	at string
 }
 
-// They are listed where labels choose what is pushed.
-// +kubebuilder:rbac:groups="",resources=secrets,verbs=get;list
+// wish is what generated values are asked for by.
+type wish struct {
+	generation int64
+	request    string
+}
 
-// versions returns what is known of the versions of what is pushed, and watches it. It reads metadata
-// only, and only what has changed since.
-func (p *pass) versions(ctx context.Context) (*versions, error) {
-	p.obj.mu.Lock()
-	seen, told := p.obj.seen, p.obj.told
-	p.obj.mu.Unlock()
-	if seen != nil && seen.told == told && seen.generation == p.ps.Generation {
-		return seen, nil
+// sourceMemory is what is remembered of what one object pushes.
+type sourceMemory struct {
+	// told counts the changes that watches have shown.
+	told atomic.Int64
+	// seen are the versions of what is pushed; nil if they have to be read.
+	seen *versions
+	// wish is what values were asked for last, wished when that was first seen.
+	wish   wish
+	wished time.Time
+}
+
+// stale notes that what is pushed has changed. It is safe for concurrent use.
+func (m *sourceMemory) stale() { m.told.Add(1) }
+
+// since returns when this process has first seen a wish.
+func (m *sourceMemory) since(w wish, now time.Time) time.Time {
+	if m.wish != w {
+		m.wish, m.wished = w, now
 	}
-	next := &versions{generation: p.ps.Generation, told: told, refs: map[watch.ObjectRef]version{}}
-	sel, err := p.selector()
-	if err != nil {
-		return nil, errors.Wrap(err, "spec.selector.secret.selector")
-	}
-	switch {
-	case p.ps.Spec.Selector.GeneratorRef != nil:
-		err = p.partVersions(ctx, next.refs)
-	case sel == nil:
-		ref := watch.SecretRef(p.ps.Namespace, p.ps.Spec.Selector.Secret.Name)
-		m := resolve.SecretMetadata()
-		err = client.IgnoreNotFound(p.client.Get(ctx, ref.NamespacedName, m))
-		next.refs[ref] = plain(m.ResourceVersion)
-	default:
-		list := &metav1.PartialObjectMetadataList{}
-		list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("SecretList"))
-		err = p.client.List(ctx, list, client.InNamespace(p.ps.Namespace), client.MatchingLabelsSelector{Selector: sel})
-		found := map[string]string{}
-		for _, s := range list.Items {
-			found[s.Name] = s.ResourceVersion
-		}
-		next.refs[watch.SecretsRef(p.ps.Namespace, sel.String())], next.at = plain(watch.VersionOf(found)), list.ResourceVersion
-	}
-	for _, t := range p.plan.Texts {
-		version, failed := templatesource.Version(ctx, p.client, p.ps.Namespace, t)
-		next.refs[templatesource.WatchRef(p.ps.Namespace, t)] = plain(version)
+	return m.wished
+}
+
+// A selection is what spec.selector of an object selects.
+type selection interface {
+	// look adds what is known of the versions of what is selected. It reads metadata only.
+	look(ctx context.Context, to *versions) error
+	// read returns the Secrets, notes the versions that were read, and returns that of the values if a generator made
+	// them. An error of package provider is for a person to mend.
+	read(ctx context.Context, is refs) (secrets []corev1.Secret, generated string, err error)
+}
+
+// sources read what one object pushes.
+type sources struct {
+	client    client.Reader
+	object    *v1alpha1.PushSecret
+	texts     []render.TextRef
+	selection selection
+}
+
+// look returns the versions of what is pushed. It reads metadata only.
+func (s *sources) look(ctx context.Context, told int64) (*versions, error) {
+	v := &versions{generation: s.object.Generation, told: told, refs: refs{}}
+	err := s.selection.look(ctx, v)
+	for _, t := range s.texts {
+		version, failed := templatesource.Version(ctx, s.client, s.object.Namespace, t)
+		v.refs[templatesource.WatchRef(s.object.Namespace, t)] = plain(version)
 		err = errors.Join(err, failed)
 	}
-	if err != nil {
-		return nil, errors.Wrap(err, "cannot read the versions of what is pushed")
-	}
-	next.hash = hashOf(next.refs)
-	p.follow(seen, next)
-	return next, nil
+	return v, errors.Wrap(err, "cannot read the versions of what is pushed")
 }
 
-// follow watches what is pushed.
-func (p *pass) follow(was, is *versions) {
-	if was != nil && slices.ContainsFunc(slices.Collect(maps.Keys(was.refs)), func(r watch.ObjectRef) bool { _, ok := is.refs[r]; return !ok }) {
-		p.watches.Remove(owner(p.key)) // Something is named no more.
+// pushed is a Secret that is pushed, after the template.
+type pushed struct {
+	push.Source
+
+	labels map[string]string
+}
+
+// content is what is pushed, as it was read.
+type content struct {
+	secrets []pushed
+	refs    refs
+	// generated is the version of the values, if a generator made them.
+	generated string
+}
+
+// read reads what is pushed, of which some versions are known. An error of package provider is for a person to mend.
+func (s *sources) read(ctx context.Context, known refs) (content, error) {
+	c := content{refs: maps.Clone(known)}
+	secrets, generated, err := s.selection.read(ctx, c.refs)
+	if err != nil {
+		return content{}, err
 	}
-	p.obj.mu.Lock()
-	p.obj.seen = is
-	p.obj.mu.Unlock()
-	obj, key := p.obj, p.key
+	c.generated = generated
+	templates := render.Texts{}
+	for _, t := range s.texts {
+		all, version, err := templatesource.Read(ctx, s.client, s.object.Namespace, t)
+		if err != nil {
+			return content{}, err
+		}
+		if c.refs[templatesource.WatchRef(s.object.Namespace, t)] = plain(version); version != "" {
+			templates[t] = all
+		}
+	}
+	for _, from := range secrets {
+		data, err := render.ShapeData(s.object.Spec.Template, from.Data, templates)
+		if err != nil {
+			return content{}, err
+		}
+		c.secrets = append(c.secrets, pushed{push.Source{Namespace: from.Namespace, Name: from.Name, Data: data}, from.Labels})
+	}
+	return c, nil
+}
+
+// owner owns the watches of one PushSecret.
+type owner types.NamespacedName
+
+// follower watches what objects push.
+type follower struct {
+	watches *watch.Watches
+	// wake brings an object back.
+	wake func(types.NamespacedName)
+}
+
+// versions returns the versions of what an object pushes, and watches it. They are read only if anything has changed.
+func (f follower) versions(ctx context.Context, s *sources, m *sourceMemory) (*versions, error) {
+	told := m.told.Load()
+	was := m.seen
+	if was != nil && was.told == told && was.generation == s.object.Generation {
+		return was, nil
+	}
+	is, err := s.look(ctx, told)
+	if err != nil {
+		return nil, err
+	}
+	key := client.ObjectKeyFromObject(s.object)
+	if was != nil && slices.ContainsFunc(slices.Collect(maps.Keys(was.refs)), func(r watch.ObjectRef) bool { _, ok := is.refs[r]; return !ok }) {
+		f.forget(key) // Something is named no more.
+	}
+	m.seen = is
 	for ref, version := range is.refs {
 		at := version.known
 		if ref.Name == "" {
 			at = is.at
 		}
-		p.watches.AddAt(ref, owner(p.key), version.known, at, func() {
-			obj.stale()
-			p.enqueue(key, queue.High)
+		f.watches.AddAt(ref, owner(key), version.known, at, func() {
+			m.stale()
+			f.wake(key)
 		})
 	}
+	return is, nil
 }
 
-// read returns the Secrets as they are pushed, after the template, and the versions of what was read. An
-// error of package store is for a person to mend.
-func (p *pass) read(ctx context.Context, seen *versions) ([]pushed, map[watch.ObjectRef]version, error) {
-	refs := maps.Clone(seen.refs)
-	secrets, err := p.secrets(ctx, refs)
-	if err != nil {
-		return nil, nil, err
-	}
-	templates := render.Texts{}
-	for _, t := range p.plan.Texts {
-		all, version, err := templatesource.Read(ctx, p.client, p.ps.Namespace, t)
-		if err != nil {
-			return nil, nil, err
-		}
-		if refs[templatesource.WatchRef(p.ps.Namespace, t)] = plain(version); version != "" {
-			templates[t] = all
-		}
-	}
-	var out []pushed
-	for _, s := range secrets {
-		data, err := render.ShapeData(p.ps.Spec.Template, s.Data, templates)
-		if err != nil {
-			return nil, nil, err
-		}
-		out = append(out, pushed{push.Source{Namespace: s.Namespace, Name: s.Name, Data: data}, s.Labels})
-	}
-	return out, refs, nil
-}
-
-// pushed is a Secret that is pushed.
-type pushed struct {
-	push.Source
-	labels map[string]string
-}
-
-func (p *pass) secrets(ctx context.Context, refs map[watch.ObjectRef]version) ([]corev1.Secret, error) {
-	if p.ps.Spec.Selector.GeneratorRef != nil {
-		s, err := p.generatedSecret(ctx, refs)
-		return []corev1.Secret{s}, err
-	}
-	sel, err := p.selector()
-	if err != nil {
-		return nil, errors.Wrap(err, "spec.selector.secret.selector")
-	}
-	if sel == nil {
-		ref := watch.SecretRef(p.ps.Namespace, p.ps.Spec.Selector.Secret.Name)
-		s := corev1.Secret{}
-		err := p.client.Get(ctx, ref.NamespacedName, &s)
-		if kerrors.IsNotFound(err) {
-			return nil, provider.NewError(provider.NotFound, "Secret %q does not exist; create it or correct spec.selector.secret.name", ref.Name)
-		}
-		refs[ref] = plain(s.ResourceVersion)
-		return []corev1.Secret{s}, errors.Wrapf(err, "cannot read Secret %q", ref.Name)
-	}
-	list := &corev1.SecretList{}
-	if err := p.client.List(ctx, list, client.InNamespace(p.ps.Namespace), client.MatchingLabelsSelector{Selector: sel}); err != nil {
-		return nil, errors.Wrap(err, "cannot list Secrets")
-	}
-	found := map[string]string{}
-	for _, s := range list.Items {
-		found[s.Name] = s.ResourceVersion
-	}
-	refs[watch.SecretsRef(p.ps.Namespace, sel.String())] = plain(watch.VersionOf(found))
-	if len(list.Items) == 0 {
-		return nil, provider.NewError(provider.NotFound, "no Secret carries the labels of spec.selector.secret.selector; label one or correct the selector")
-	}
-	return list.Items, nil
-}
+// forget ends the watches of an object.
+func (f follower) forget(key types.NamespacedName) { f.watches.Remove(owner(key)) }

@@ -5,17 +5,14 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/internal/metrics"
-	"github.com/direct-secrets/direct-secrets/common/internal/policy"
 	"github.com/direct-secrets/direct-secrets/common/internal/status"
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
@@ -51,19 +48,6 @@ func success(res *result) status.Verdict {
 	return status.Good(v1alpha1.ReasonSecretSynced, "the store is in step")
 }
 
-// conclude writes a verdict into the status of a store.
-func (d *destination) conclude(v status.Verdict, generation int64) {
-	status.Set(&d.status.Conditions, v1alpha1.ConditionSynced, generation, v)
-}
-
-// heartbeat reports whether the times of a success are to be written.
-func heartbeat(st, before *v1alpha1.PushStoreStatus, now time.Time) bool {
-	if before.RefreshTime == nil || now.Sub(before.RefreshTime.Time) >= policy.Heartbeat {
-		return true
-	}
-	return !equality.Semantic.DeepEqual(st, before)
-}
-
 // ready is the verdict over all stores.
 func ready(ps *v1alpha1.PushSecret, stores []v1alpha1.PushStoreStatus) status.Verdict {
 	reason, message := v1alpha1.ReasonSecretSynced, "all stores are in step"
@@ -93,70 +77,67 @@ func ready(ps *v1alpha1.PushSecret, stores []v1alpha1.PushStoreStatus) status.Ve
 	return status.Good(reason, message)
 }
 
-// conclude writes the status, if it has changed: the entries of this module, and the conditions if it leads. of is
-// the verdict on the object; nil for the one over all stores. Both are one server-side apply: a field manager that
-// stops to apply a condition of which another writer owns a part would leave it incomplete, which is invalid.
-func (p *pass) conclude(ctx context.Context, of *status.Verdict) error {
-	if of != nil && p.stores == nil {
-		p.stores = p.known()
+func statusesOf(dests []destination) []v1alpha1.PushStoreStatus {
+	var all []v1alpha1.PushStoreStatus
+	for i := range dests {
+		all = append(all, dests[i].status)
 	}
-	slices.SortFunc(p.stores, byID)
-	known := p.known()
-	slices.SortFunc(known, byID)
-	fields := map[string]any{}
-	if len(p.stores) > 0 {
-		fields["stores"] = p.stores
-	}
-	before := p.shown().Status
-	p.obj.mu.Lock()
-	changed := p.obj.unwritten || !equality.Semantic.DeepEqual(known, p.stores)
-	p.obj.mu.Unlock()
-	conditions := slices.Clone(before.Conditions)
-	if p.leads(p.ps) && !p.follows {
-		if of == nil {
-			v := ready(p.ps, slices.Concat(p.stores, p.foreign(p.ps)))
-			of = &v
-		}
-		status.Conclude(&conditions, p.ps.Generation, *of)
-		metrics.Synced("PushSecret", of.Reason)
-		fields["conditions"], fields["observedGeneration"] = conditions, p.ps.Generation
-		changed = changed || !equality.Semantic.DeepEqual(conditions, before.Conditions)
-	}
-	if !changed {
-		return nil
-	}
-	return p.apply(ctx, fields, before.Conditions, conditions)
-}
-
-// shown returns the object as the cache has it, or as this process wrote it last if the cache is behind.
-func (p *pass) shown() *v1alpha1.PushSecret {
-	p.obj.mu.Lock()
-	defer p.obj.mu.Unlock()
-	if w := p.obj.written; w != nil {
-		if c, err := resourceversion.CompareResourceVersion(p.ps.ResourceVersion, w.ResourceVersion); err == nil && c < 0 {
-			return w
-		}
-		p.obj.written = nil
-	}
-	return p.ps
+	slices.SortFunc(all, byID)
+	return all
 }
 
 // +kubebuilder:rbac:groups=direct-secrets.io,resources=pushsecrets/status,verbs=patch
 
-// apply writes the fields of the status that are this module's. Each module has a field manager of its own,
-// so that none takes away what another has written.
-func (p *pass) apply(ctx context.Context, fields map[string]any, before, after []metav1.Condition) error {
+// conclude writes the status, if it has changed: the entries of this module, and the conditions if it leads. of is
+// the verdict on the object; nil for the one over all stores. Both are one server-side apply: a field manager that
+// stops to apply a condition of which another writer owns a part would leave it incomplete, which is invalid.
+func (p *pass) conclude(ctx context.Context, stores []v1alpha1.PushStoreStatus, of *status.Verdict) error {
+	p.statuses = stores
+	fields := map[string]any{}
+	if len(stores) > 0 {
+		fields["stores"] = stores
+	}
+	changed := p.obj.entries.unwritten || !equality.Semantic.DeepEqual(p.known(), stores)
+	before := p.obj.written.Latest(p.ps).Status.Conditions
+	after := slices.Clone(before)
+	if p.lead {
+		if of == nil {
+			v := ready(p.ps, slices.Concat(stores, p.foreign(p.ps)))
+			of = &v
+		}
+		status.Conclude(&after, p.ps.Generation, *of)
+		metrics.Synced("PushSecret", of.Reason)
+		fields["conditions"], fields["observedGeneration"] = after, p.ps.Generation
+		changed = changed || !equality.Semantic.DeepEqual(after, before)
+	}
+	if !changed {
+		return nil
+	}
 	out := &v1alpha1.PushSecret{}
-	written, err := status.Apply(ctx, p.client, "PushSecret", p.ps, "direct-secrets-push:"+p.opts.Module+p.class(), fields, out)
+	written, err := status.Apply(ctx, p.client, "PushSecret", p.ps, p.manager, fields, out)
 	if !written {
 		return err
 	}
-	p.obj.mu.Lock()
-	defer p.obj.mu.Unlock()
-	p.obj.unwritten, p.obj.entries, p.obj.written = false, map[storeID]v1alpha1.PushStoreStatus{}, out
-	for _, s := range p.stores {
-		p.obj.entries[idOf(s)] = *s.DeepCopy()
-	}
+	p.obj.entries.wrote(stores)
+	p.obj.written.Wrote(out)
 	status.Announce(p.events, p.ps, "Push", before, after)
 	return nil
+}
+
+// standing is how an object stands with some conditions and entries of its status.
+func standing(ps *v1alpha1.PushSecret, conditions []metav1.Condition, stores []v1alpha1.PushStoreStatus, at *progress, sch schedule) metrics.Standing {
+	s := metrics.Of(conditions, ps.CreationTimestamp.Time)
+	if sch.interval == 0 {
+		return s
+	}
+	s.Interval, s.Good = sch.interval, sch.now
+	for _, of := range stores {
+		if good := at.good(of); good.Before(s.Good) {
+			s.Good = good
+		}
+	}
+	if s.Good.IsZero() {
+		s.Good = ps.CreationTimestamp.Time
+	}
+	return s
 }

@@ -1,96 +1,78 @@
 package pushsecret
 
 import (
-	"cmp"
 	"context"
-	"fmt"
 	"slices"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
-	"github.com/direct-secrets/direct-secrets/common/internal/concurrency"
 	"github.com/direct-secrets/direct-secrets/common/internal/resolve"
-	"github.com/direct-secrets/direct-secrets/common/internal/scope"
-	"github.com/direct-secrets/direct-secrets/common/internal/status"
-	"github.com/direct-secrets/direct-secrets/common/internal/target"
-	"github.com/direct-secrets/direct-secrets/common/internal/watch"
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
-// destination is a store that an object is pushed to.
-type destination struct {
-	route resolve.Route
-	// store is nil if refusal says so.
-	store  provider.Object
-	grant  *scope.Grant
-	status v1alpha1.PushStoreStatus
-	// refusal says why nothing is pushed to it now.
-	refusal *status.Verdict
-	// broken is true where only a person can help, for example to bring credentials back.
-	broken bool
-	// failing is true if what was created could not be removed.
-	failing bool
+// storeReader finds the stores of this module that objects name.
+type storeReader struct {
+	// client is live.
+	client     client.Reader
+	routes     *resolve.Resolver
+	namespaced bool
 }
 
-// ref names the store.
-func (d *destination) ref() v1alpha1.StoreRef {
-	return v1alpha1.StoreRef{APIVersion: d.status.APIVersion, Kind: d.status.Kind, Name: d.status.Name}
-}
-
-// name is how messages call the store.
-func (d *destination) name() string { return fmt.Sprintf("%s %q", d.status.Kind, d.status.Name) }
-
-func (d *destination) key(namespace string) types.NamespacedName {
-	return d.route.Key(d.status.Name, namespace)
-}
-
-// label is that of Secrets that came from the store.
-func (d *destination) label(namespace string) string {
-	n := d.key(namespace)
-	return target.StoreLabel(d.route.GVK.Group, d.route.GVK.Kind, n.Namespace, n.Name)
-}
-
-func (d *destination) synced() bool {
-	return meta.IsStatusConditionTrue(d.status.Conditions, v1alpha1.ConditionSynced)
-}
-
-// destinations returns the stores of this module that the spec names, each once.
-func (p *pass) destinations(ctx context.Context) ([]destination, error) {
-	var out []destination
-	for i, ref := range p.ps.Spec.StoreRefs {
-		k, ok := p.routes.Serves(kindOf(ref))
+// destinations returns the stores that the spec of an object names, each once. known are the entries of the status.
+// elsewhere is true if the first of them is one of another class.
+func (r storeReader) destinations(ctx context.Context, ps *v1alpha1.PushSecret, known []v1alpha1.PushStoreStatus) (out []destination, elsewhere bool, err error) {
+	for i, ref := range ps.Spec.StoreRefs {
+		k, ok := r.routes.Serves(&v1alpha1.StoreRef{APIVersion: ref.APIVersion, Kind: ref.Kind, Name: ref.Name})
 		if !ok {
 			continue
 		}
 		names := []string{ref.Name}
 		if ref.LabelSelector != nil {
-			var err error
-			if names, err = p.selected(ctx, k, ref.LabelSelector); err != nil {
-				return nil, err
+			if names, err = r.selected(ctx, k, ps.Namespace, ref.LabelSelector); err != nil {
+				return nil, false, err
 			}
 		}
 		for _, name := range names {
-			d, err := p.destination(ctx, k, name)
+			d, err := r.destination(ctx, k, ps.Namespace, name, known)
 			if err != nil {
-				return nil, err
+				return nil, false, err
 			}
-			p.follows = p.follows || d == nil && i == 0 && ref.Name != ""
+			elsewhere = elsewhere || d == nil && i == 0 && ref.Name != ""
 			if d != nil && !slices.ContainsFunc(out, func(o destination) bool { return idOf(o.status) == idOf(d.status) }) {
 				out = append(out, *d)
 			}
 		}
 	}
-	return out, nil
+	return out, elsewhere, nil
+}
+
+// remaining returns the destinations of entries of a status, and the stores that an operator of another class serves
+// by now.
+func (r storeReader) remaining(ctx context.Context, namespace string, entries []v1alpha1.PushStoreStatus) (out []destination, elsewhere []storeID, err error) {
+	for _, s := range entries {
+		k, ok := r.routes.Serves(&v1alpha1.StoreRef{APIVersion: s.APIVersion, Kind: s.Kind, Name: s.Name})
+		if !ok {
+			continue
+		}
+		d, err := r.destination(ctx, k, namespace, s.Name, entries)
+		switch {
+		case err != nil:
+			return nil, nil, err
+		case d == nil:
+			elsewhere = append(elsewhere, idOf(s))
+		default:
+			out = append(out, *d)
+		}
+	}
+	return out, elsewhere, nil
 }
 
 // selected returns the names of the stores that carry labels, in order.
-func (p *pass) selected(ctx context.Context, k resolve.Route, s *metav1.LabelSelector) ([]string, error) {
-	if k.Cluster && p.opts.Namespaced {
+func (r storeReader) selected(ctx context.Context, k resolve.Route, namespace string, s *metav1.LabelSelector) ([]string, error) {
+	if k.Cluster && r.namespaced {
 		return nil, nil
 	}
 	sel, err := metav1.LabelSelectorAsSelector(s)
@@ -101,9 +83,9 @@ func (p *pass) selected(ctx context.Context, k resolve.Route, s *metav1.LabelSel
 	list.SetGroupVersionKind(k.GVK.GroupVersion().WithKind(k.GVK.Kind + "List"))
 	opts := []client.ListOption{client.MatchingLabelsSelector{Selector: sel}}
 	if !k.Cluster {
-		opts = append(opts, client.InNamespace(p.ps.Namespace))
+		opts = append(opts, client.InNamespace(namespace))
 	}
-	if err := p.client.List(ctx, list, opts...); err != nil {
+	if err := r.client.List(ctx, list, opts...); err != nil {
 		return nil, errors.Wrapf(err, "cannot list stores of kind %s", k.GVK.Kind)
 	}
 	var names []string
@@ -115,14 +97,14 @@ func (p *pass) selected(ctx context.Context, k resolve.Route, s *metav1.LabelSel
 }
 
 // destination looks at a store. It is nil where an operator of another class serves it.
-func (p *pass) destination(ctx context.Context, k resolve.Route, name string) (*destination, error) {
+func (r storeReader) destination(ctx context.Context, k resolve.Route, namespace, name string, known []v1alpha1.PushStoreStatus) (*destination, error) {
 	d := &destination{route: k, status: v1alpha1.PushStoreStatus{APIVersion: k.GVK.GroupVersion().String(), Kind: k.GVK.Kind, Name: name}}
-	for _, s := range p.known() {
+	for _, s := range known {
 		if idOf(s) == idOf(d.status) {
-			d.status = s
+			d.status = *s.DeepCopy()
 		}
 	}
-	h, refusal, err := p.routes.Resolve(ctx, d.ref(), p.ps.Namespace, resolve.Push)
+	h, refusal, err := r.routes.Resolve(ctx, d.ref(), namespace, resolve.Push)
 	switch {
 	case err != nil:
 		return nil, err
@@ -141,18 +123,4 @@ func (p *pass) destination(ctx context.Context, k resolve.Route, name string) (*
 var refusedClass = map[resolve.Why]provider.Class{
 	resolve.ClusterKind: provider.Denied, resolve.Absent: provider.NotFound, resolve.WrongKind: provider.Invalid,
 	resolve.NotAdmitted: provider.Denied, resolve.ReadOnly: provider.Denied, resolve.NotReady: provider.Unavailable,
-}
-
-// source is the version of all that a push to the store rests on: what is pushed, and where it goes.
-func (d *destination) source(hash string) string {
-	return watch.VersionOf(map[string]string{"source": hash, "store": fmt.Sprintf("%s/%d", d.store.GetUID(), d.store.GetGeneration())})
-}
-
-// lane is where what is pushed to the store has its turn.
-func (d *destination) lane(namespace string) concurrency.Key {
-	return concurrency.Key{UID: d.store.GetUID(), Beside: resolve.Beside(d.store, namespace)}
-}
-
-func byID(a, b v1alpha1.PushStoreStatus) int {
-	return cmp.Or(cmp.Compare(a.APIVersion, b.APIVersion), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))
 }

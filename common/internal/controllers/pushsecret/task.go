@@ -7,34 +7,33 @@ import (
 	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/internal/concurrency"
 	"github.com/direct-secrets/direct-secrets/common/internal/dispatch"
 	"github.com/direct-secrets/direct-secrets/common/internal/push"
-	"github.com/direct-secrets/direct-secrets/common/internal/queue"
 	"github.com/direct-secrets/direct-secrets/common/internal/resolve"
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
-// attempt is what a push rests on: a failure is no reason to wait once any of it has changed.
-type attempt struct {
-	generation      int64
-	request, source string
+// task is a push of one object to one store.
+type task struct {
+	attempt
+
+	object types.NamespacedName
+	to     *destination
+	pusher push.Pusher
+	jobs   []job
+	// generated is the version of the values, if a generator made them.
+	generated string
+	at        time.Time
 }
 
-// job is what is to be done to one remote secret.
-type job struct {
-	target provider.Target
-	want   []push.Value
-	// known are the entries of the status that the decision goes by; kept stay as they are.
-	known, kept []v1alpha1.PushEntryStatus
-}
-
-// result is what has come of a push to one store.
+// result is what has come of a task.
 type result struct {
 	attempt
-	// generated is the version of the values, if a generator made them.
+
 	generated string
 	at        time.Time
 	entries   []v1alpha1.PushEntryStatus
@@ -45,114 +44,37 @@ type result struct {
 	retryAfter time.Duration
 }
 
-// jobOf returns the place of the job for a remote secret; -1 for none.
-func jobOf(jobs []job, key string) int {
-	return slices.IndexFunc(jobs, func(j job) bool { return j.target.Key == key })
+// runner carries out tasks, each in the lane of its store. Workers do not wait for it.
+type runner struct {
+	pool  *dispatch.Pool
+	lanes concurrency.Lanes[types.NamespacedName]
+	// timeout is the deadline of what is done to one remote secret.
+	timeout time.Duration
+	// wake brings an object back.
+	wake func(types.NamespacedName)
 }
 
-// jobFor is jobOf that adds one that wants nothing where there is none.
-func jobFor(jobs []job, key string) ([]job, int) {
-	if i := jobOf(jobs, key); i >= 0 {
-		return jobs, i
+// start carries a task out and leaves its result in progress, which brings the object back. It returns false if the
+// lane is full: the object is brought back when it is its turn.
+func (r *runner) start(ctx context.Context, t task, p *progress) bool {
+	lane, id := t.to.lane(t.object.Namespace), idOf(t.to.status)
+	if !r.lanes.Enter(lane, t.object) {
+		return false
 	}
-	return append(jobs, job{target: provider.Target{Key: key}}), len(jobs)
-}
-
-// start pushes to one store, beside this pass. The object comes back when it has ended.
-func (p *pass) start(ctx context.Context, d *destination, sources []pushed, a attempt, generated string) {
-	jobs, err := p.jobs(d, sources, a.source)
-	if err != nil {
-		d.conclude(failure(d.name(), err), p.ps.Generation)
-		p.again(lastBackoff)
-		return
-	}
-	p.launch(ctx, d, jobs, a, generated)
-}
-
-// jobs returns what the spec wants of a store, and what is to be removed from it. An error means that
-// nothing may be pushed.
-func (p *pass) jobs(d *destination, sources []pushed, hash string) ([]job, error) {
-	var plain []push.Source
-	for _, s := range sources {
-		if s.labels[d.label(p.ps.Namespace)] != "" {
-			return nil, provider.NewError(provider.Invalid, "Secret %q came from this store, and pushing it back would go round in circles; push another Secret, or to another store", s.Name)
-		}
-		plain = append(plain, s.Source)
-	}
-	remotes, err := p.plan.Desire(d.ref(), plain)
-	if err != nil {
-		return nil, err
-	}
-	var jobs []job
-	for _, r := range remotes {
-		if d.grant != nil {
-			if err := d.grant.Writes(r.Target.Key); err != nil {
-				return nil, provider.NewError(provider.Denied, "%s", err)
-			}
-		}
-		jobs = append(jobs, job{target: r.Target, want: r.Values})
-	}
-	for _, e := range d.status.Entries {
-		i := jobOf(jobs, e.RemoteKey)
-		wanted := i >= 0 && slices.ContainsFunc(jobs[i].want, func(v push.Value) bool { return v.Property == e.Property })
-		switch {
-		case wanted:
-			jobs[i].known = append(jobs[i].known, e)
-			continue
-		case !e.Created || p.ps.Spec.DeletionPolicy != v1alpha1.PushDeletionDelete:
-			continue // It is let go.
-		}
-		jobs, i = jobFor(jobs, e.RemoteKey)
-		if p.takenOut(d, e, sources, hash) && (d.grant == nil || d.grant.Writes(e.RemoteKey) == nil) {
-			jobs[i].known = append(jobs[i].known, e)
-		} else {
-			e.Source = "" // It stays until the object goes, also when the spec changes later.
-			jobs[i].kept = append(jobs[i].kept, e)
-		}
-	}
-	return jobs, nil
-}
-
-// takenOut reports whether an entry that is not wanted any more was taken out of the spec, with all else as it
-// was when the store last was in step. That its Secret is gone, or lacks keys, deletes nothing.
-func (p *pass) takenOut(d *destination, e v1alpha1.PushEntryStatus, sources []pushed, hash string) bool {
-	return d.status.ObservedGeneration != p.ps.Generation && d.status.ObservedSource == hash && slices.ContainsFunc(sources, func(s pushed) bool {
-		return s.Name == e.Source && len(s.Data) > 0
-	})
-}
-
-// launch has jobs done in the lane of a store; if that is full, the object comes back when it is its turn.
-func (p *pass) launch(ctx context.Context, d *destination, jobs []job, a attempt, generated string) {
-	lane := d.lane(p.ps.Namespace)
-	if !p.lanes.Enter(lane, p.key) {
-		p.again(holdInterval) // Whose turn it is may be gone by then, and nobody else be named.
-		return
-	}
-	p.obj.mu.Lock()
-	s := p.obj.store(idOf(d.status))
 	ctx, cancel := context.WithCancel(ctx)
-	s.running, s.attempt, s.cancel = true, a, cancel
-	p.obj.mu.Unlock()
-
-	pusher := push.Pusher{Kind: d.route.GoName(), Policies: push.Policies{
-		Update: p.ps.Spec.UpdatePolicy, Adoption: p.ps.Spec.AdoptionPolicy, Mark: string(p.ps.UID),
-		Deletes: p.ps.Spec.DeletionPolicy == v1alpha1.PushDeletionDelete,
-		Settled: p.ps.Spec.Template != nil && a.generation == d.status.ObservedGeneration && a.source == d.status.ObservedSource,
-	}}
-	loader := p.pool.Loader(d.route.Kind, d.store, resolve.Beside(d.store, p.ps.Namespace))
-	obj, key, at, timeout := p.obj, p.key, p.now, p.opts.CallTimeout
+	p.with(id, func(s *storeState) { s.running, s.attempt, s.cancel = true, t.attempt, cancel })
+	loader := r.pool.Loader(t.to.route.Kind, t.to.store, resolve.Beside(t.to.store, t.object.Namespace))
 	go func() {
-		res := carryOut(ctx, loader, pusher, jobs, timeout)
+		res := carryOut(ctx, loader, t.pusher, t.jobs, r.timeout)
 		cancel()
-		res.attempt, res.generated, res.at = a, generated, at
-		if next, waits := p.lanes.Leave(lane); waits {
-			p.enqueue(next, queue.High)
+		res.attempt, res.generated, res.at = t.attempt, t.generated, t.at
+		if next, waits := r.lanes.Leave(lane); waits {
+			r.wake(next)
 		}
-		obj.mu.Lock()
-		s.running, s.result = false, res
-		obj.mu.Unlock()
-		p.enqueue(key, queue.High)
+		p.with(id, func(s *storeState) { s.running, s.result = false, res })
+		r.wake(t.object)
 	}()
+	return true
 }
 
 // carryOut does jobs one after another. What fails for the whole store ends it; the other jobs then leave
@@ -169,44 +91,58 @@ func carryOut(ctx context.Context, loader *dispatch.Loader, pusher push.Pusher, 
 	}()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	res = &result{}
 	err := connect(ctx, loader, &pusher, timeout)
-	var errs []error
-	missed := 0 // Answers that did not come, in a row.
+	c := carrying{failed: err}
 	for _, j := range jobs {
-		if err != nil || ctx.Err() != nil {
-			res.entries = append(res.entries, slices.Concat(j.known, j.kept)...)
+		if c.failed != nil || ctx.Err() != nil {
+			c.entries = append(c.entries, slices.Concat(j.known, j.kept)...)
 			continue
 		}
-		o := apply(ctx, pusher, j, timeout)
-		res.entries = append(res.entries, slices.Concat(o.Entries, j.kept)...)
-		res.left = append(res.left, o.Left...)
-		for _, property := range o.Exists {
-			res.exists = append(res.exists, place(j.target.Key, property))
-		}
-		if o.Err == nil {
-			missed = 0
-			continue
-		}
-		errs = append(errs, about(j.target.Key, o.Err))
-		res.retryAfter = max(res.retryAfter, provider.RetryAfter(o.Err))
-		switch provider.ClassOf(o.Err) { //nolint:exhaustive // The others concern the one secret.
-		case provider.Throttled:
-			err = o.Err
-		case provider.Unavailable:
-			if missed++; missed > 1 {
-				err = o.Err
-			}
+		c.note(j, apply(ctx, pusher, j, timeout))
+	}
+	switch {
+	case len(c.errs) > 0:
+	case c.failed != nil:
+		c.errs = []error{c.failed}
+	case ctx.Err() != nil:
+		c.errs = []error{ctx.Err()}
+	}
+	c.err = errors.Join(c.errs...)
+	return &c.result
+}
+
+// carrying is the result of a task while it is carried out.
+type carrying struct {
+	result
+
+	// errs are those of single secrets, failed is that of the whole store.
+	errs   []error
+	failed error
+	// missed counts the answers that did not come, in a row.
+	missed int
+}
+
+// note adds what came of a job.
+func (c *carrying) note(j job, o push.Outcome) {
+	c.entries = append(c.entries, slices.Concat(o.Entries, j.kept)...)
+	c.left = append(c.left, o.Left...)
+	for _, property := range o.Exists {
+		c.exists = append(c.exists, place(j.target.Key, property))
+	}
+	if o.Err == nil {
+		c.missed = 0
+		return
+	}
+	c.errs = append(c.errs, about(j.target.Key, o.Err))
+	c.retryAfter = max(c.retryAfter, provider.RetryAfter(o.Err))
+	switch provider.ClassOf(o.Err) { //nolint:exhaustive // The others concern the one secret.
+	case provider.Throttled:
+		c.failed = o.Err
+	case provider.Unavailable:
+		if c.missed++; c.missed > 1 {
+			c.failed = o.Err
 		}
 	}
-	if len(errs) == 0 && err != nil {
-		errs = append(errs, err)
-	}
-	if len(errs) == 0 && ctx.Err() != nil {
-		errs = append(errs, ctx.Err())
-	}
-	res.err = errors.Join(errs...)
-	return res
 }
 
 func connect(ctx context.Context, loader *dispatch.Loader, pusher *push.Pusher, timeout time.Duration) error {
@@ -262,15 +198,4 @@ func place(key, property string) string {
 		return fmt.Sprintf("%q", key)
 	}
 	return fmt.Sprintf("property %q of %q", property, key)
-}
-
-// refreshed notes a success. The times are written only with another change or as a heartbeat.
-func refreshed(st, before *v1alpha1.PushStoreStatus, res *result, next time.Time) {
-	if !heartbeat(st, before, res.at) {
-		return
-	}
-	st.RefreshTime, st.NextRefreshTime = &metav1.Time{Time: res.at.Truncate(time.Second)}, nil
-	if !next.IsZero() {
-		st.NextRefreshTime = &metav1.Time{Time: next.Truncate(time.Second)}
-	}
 }

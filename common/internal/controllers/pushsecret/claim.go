@@ -1,0 +1,89 @@
+package pushsecret
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"slices"
+	"strings"
+
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/internal/resolve"
+)
+
+// claim says what of an object is this operator's.
+type claim struct {
+	routes *resolve.Resolver
+	// finalizer keeps an object until this operator has removed what it created.
+	finalizer string
+	// manager is the field manager of what this operator writes in the status. Each has its own, so that none takes
+	// away what another has written.
+	manager string
+}
+
+const finalizerName = "/pushsecret"
+
+// claimOf returns the claim of the operator of a module for a class of stores.
+func claimOf(module, class string, routes *resolve.Resolver) claim {
+	if class != "" {
+		sum := sha256.Sum256([]byte(class))
+		class = "-" + hex.EncodeToString(sum[:4])
+	}
+	return claim{routes: routes, finalizer: module + finalizerName + class, manager: "direct-secrets-push:" + module + class}
+}
+
+// route returns the Kind of a reference, whatever the store; false if another module serves it.
+func (c claim) route(ref v1alpha1.PushStoreRef) (resolve.Route, bool) {
+	return c.routes.Serves(&v1alpha1.StoreRef{APIVersion: ref.APIVersion, Kind: ref.Kind, Name: ref.Name})
+}
+
+// serves reports whether this module writes to any store of an object.
+func (c claim) serves(ps *v1alpha1.PushSecret) bool {
+	return slices.ContainsFunc(ps.Spec.StoreRefs, func(ref v1alpha1.PushStoreRef) bool {
+		_, ok := c.route(ref)
+		return ok
+	})
+}
+
+// leads reports whether this module writes the Ready condition: it serves the first store.
+func (c claim) leads(ps *v1alpha1.PushSecret) bool {
+	if len(ps.Spec.StoreRefs) == 0 {
+		return false
+	}
+	_, ok := c.route(ps.Spec.StoreRefs[0])
+	return ok
+}
+
+// concerns reports whether this module has anything to do with an object, or had.
+func (c claim) concerns(ps *v1alpha1.PushSecret) bool {
+	return c.serves(ps) || slices.Contains(ps.Finalizers, c.finalizer) || ps.DeletionTimestamp != nil && len(c.others(ps)) > 0 ||
+		slices.ContainsFunc(ps.Status.Stores, c.ours)
+}
+
+// ours reports whether an entry of the status is of a store that this module serves.
+func (c claim) ours(s v1alpha1.PushStoreStatus) bool {
+	_, ok := c.routes.Serves(&v1alpha1.StoreRef{APIVersion: s.APIVersion, Kind: s.Kind})
+	return ok
+}
+
+// entries returns the entries of the status that this module writes.
+func (c claim) entries(ps *v1alpha1.PushSecret) []v1alpha1.PushStoreStatus {
+	var out []v1alpha1.PushStoreStatus
+	for i := range ps.Status.Stores {
+		if s := &ps.Status.Stores[i]; c.ours(*s) {
+			out = append(out, *s.DeepCopy())
+		}
+	}
+	return out
+}
+
+// foreign returns the entries of the status that other modules write.
+func (c claim) foreign(ps *v1alpha1.PushSecret) []v1alpha1.PushStoreStatus {
+	return slices.DeleteFunc(slices.Clone(ps.Status.Stores), c.ours)
+}
+
+// others returns the finalizers of other modules.
+func (c claim) others(ps *v1alpha1.PushSecret) []string {
+	return slices.DeleteFunc(slices.Clone(ps.Finalizers), func(f string) bool {
+		return f == c.finalizer || !strings.Contains(f, "."+v1alpha1.Group+finalizerName)
+	})
+}

@@ -1,0 +1,108 @@
+package pushsecret
+
+import (
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/internal/concurrency"
+	"github.com/direct-secrets/direct-secrets/common/internal/policy"
+	"github.com/direct-secrets/direct-secrets/common/internal/resolve"
+	"github.com/direct-secrets/direct-secrets/common/internal/scope"
+	"github.com/direct-secrets/direct-secrets/common/internal/status"
+	"github.com/direct-secrets/direct-secrets/common/internal/target"
+	"github.com/direct-secrets/direct-secrets/common/internal/watch"
+	"github.com/direct-secrets/direct-secrets/common/provider"
+)
+
+// destination is a store that an object is pushed to.
+type destination struct {
+	route resolve.Route
+	// store is nil if refusal says so.
+	store  provider.Object
+	grant  *scope.Grant
+	status v1alpha1.PushStoreStatus
+	// refusal says why nothing is pushed to it now.
+	refusal *status.Verdict
+	// broken is true where only a person can help, for example to bring credentials back.
+	broken bool
+}
+
+// ref names the store.
+func (d *destination) ref() v1alpha1.StoreRef {
+	return v1alpha1.StoreRef{APIVersion: d.status.APIVersion, Kind: d.status.Kind, Name: d.status.Name}
+}
+
+// name is how messages call the store.
+func (d *destination) name() string { return fmt.Sprintf("%s %q", d.status.Kind, d.status.Name) }
+
+func (d *destination) key(namespace string) types.NamespacedName {
+	return d.route.Key(d.status.Name, namespace)
+}
+
+// label is that of Secrets that came from the store.
+func (d *destination) label(namespace string) string {
+	n := d.key(namespace)
+	return target.StoreLabel(d.route.GVK.Group, d.route.GVK.Kind, n.Namespace, n.Name)
+}
+
+// lane is where what is pushed to the store has its turn.
+func (d *destination) lane(namespace string) concurrency.Key {
+	return concurrency.Key{UID: d.store.GetUID(), Beside: resolve.Beside(d.store, namespace)}
+}
+
+// source is the version of all that a push to the store rests on: what is pushed, and where it goes.
+func (d *destination) source(hash string) string {
+	return watch.VersionOf(map[string]string{"source": hash, "store": fmt.Sprintf("%s/%d", d.store.GetUID(), d.store.GetGeneration())})
+}
+
+// inStep reports whether the status says that an attempt has succeeded.
+func (d *destination) inStep(a attempt) bool {
+	return d.status.ObservedGeneration == a.generation && d.status.ObservedRefreshRequest == a.request &&
+		d.status.ObservedSource == a.source && meta.IsStatusConditionTrue(d.status.Conditions, v1alpha1.ConditionSynced)
+}
+
+// conclude writes a verdict into the status.
+func (d *destination) conclude(v status.Verdict, generation int64) {
+	status.Set(&d.status.Conditions, v1alpha1.ConditionSynced, generation, v)
+}
+
+// take writes what came of a push into the status. next is when the store is compared again.
+func (d *destination) take(res *result, next time.Time) {
+	d.status.Entries = res.entries
+	if res.err != nil {
+		d.conclude(failure(d.name(), res.err), res.generation)
+		return
+	}
+	before := d.status.DeepCopy()
+	d.status.ObservedGeneration, d.status.ObservedRefreshRequest, d.status.ObservedSource = res.generation, res.request, res.source
+	if len(res.exists) == 0 { // What was left alone holds what it held before.
+		d.status.ObservedPart = res.generated
+	}
+	d.conclude(success(res), res.generation)
+	refreshed(&d.status, before, res.at, next)
+}
+
+// refreshed notes a success. The times are written only with another change or as a heartbeat.
+func refreshed(st, before *v1alpha1.PushStoreStatus, at, next time.Time) {
+	if !heartbeat(st, before, at) {
+		return
+	}
+	st.RefreshTime, st.NextRefreshTime = &metav1.Time{Time: at.Truncate(time.Second)}, nil
+	if !next.IsZero() {
+		st.NextRefreshTime = &metav1.Time{Time: next.Truncate(time.Second)}
+	}
+}
+
+// heartbeat reports whether the times of a success are to be written.
+func heartbeat(st, before *v1alpha1.PushStoreStatus, now time.Time) bool {
+	if before.RefreshTime == nil || now.Sub(before.RefreshTime.Time) >= policy.Heartbeat {
+		return true
+	}
+	return !equality.Semantic.DeepEqual(st, before)
+}

@@ -1,0 +1,100 @@
+package pushsecret
+
+import (
+	"context"
+	"time"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
+	corev1 "k8s.io/api/core/v1"
+	kerrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/internal/resolve"
+	"github.com/direct-secrets/direct-secrets/common/internal/watch"
+	"github.com/direct-secrets/direct-secrets/common/provider"
+)
+
+// selectionOf returns what an object selects. c is live.
+func selectionOf(c client.Reader, ps *v1alpha1.PushSecret, m *sourceMemory, now time.Time) (selection, error) {
+	switch s := ps.Spec.Selector; {
+	case s.GeneratorRef != nil:
+		return &generatedValues{client: c, object: ps, generator: *s.GeneratorRef, memory: m, now: now}, nil
+	case s.Secret.Selector == nil:
+		return &namedSecret{client: c, ref: watch.SecretRef(ps.Namespace, s.Secret.Name)}, nil
+	default:
+		sel, err := metav1.LabelSelectorAsSelector(s.Secret.Selector)
+		return &labelledSecrets{client: c, namespace: ps.Namespace, labels: sel}, errors.Wrap(err, "spec.selector.secret.selector")
+	}
+}
+
+// namedSecret is one Secret.
+type namedSecret struct {
+	client client.Reader
+	ref    watch.ObjectRef
+}
+
+// They are listed where labels choose what is pushed.
+// +kubebuilder:rbac:groups="",resources=secrets,verbs=get;list
+
+func (n *namedSecret) look(ctx context.Context, to *versions) error {
+	m := resolve.SecretMetadata()
+	err := client.IgnoreNotFound(n.client.Get(ctx, n.ref.NamespacedName, m))
+	to.refs[n.ref] = plain(m.ResourceVersion)
+	return err
+}
+
+func (n *namedSecret) read(ctx context.Context, is refs) ([]corev1.Secret, string, error) {
+	s := corev1.Secret{}
+	err := n.client.Get(ctx, n.ref.NamespacedName, &s)
+	if kerrors.IsNotFound(err) {
+		return nil, "", provider.NewError(provider.NotFound, "Secret %q does not exist; create it or correct spec.selector.secret.name", n.ref.Name)
+	}
+	is[n.ref] = plain(s.ResourceVersion)
+	return []corev1.Secret{s}, "", errors.Wrapf(err, "cannot read Secret %q", n.ref.Name)
+}
+
+// labelledSecrets are the Secrets of a namespace that carry labels.
+type labelledSecrets struct {
+	client    client.Reader
+	namespace string
+	labels    labels.Selector
+}
+
+func (l *labelledSecrets) ref() watch.ObjectRef {
+	return watch.SecretsRef(l.namespace, l.labels.String())
+}
+
+func (l *labelledSecrets) list(ctx context.Context, into client.ObjectList) error {
+	return l.client.List(ctx, into, client.InNamespace(l.namespace), client.MatchingLabelsSelector{Selector: l.labels})
+}
+
+func (l *labelledSecrets) look(ctx context.Context, to *versions) error {
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("SecretList"))
+	err := l.list(ctx, list)
+	found := map[string]string{}
+	for _, s := range list.Items {
+		found[s.Name] = s.ResourceVersion
+	}
+	to.refs[l.ref()], to.at = plain(watch.VersionOf(found)), list.ResourceVersion
+	return err
+}
+
+func (l *labelledSecrets) read(ctx context.Context, is refs) ([]corev1.Secret, string, error) {
+	list := &corev1.SecretList{}
+	if err := l.list(ctx, list); err != nil {
+		return nil, "", errors.Wrap(err, "cannot list Secrets")
+	}
+	found := map[string]string{}
+	for _, s := range list.Items {
+		found[s.Name] = s.ResourceVersion
+	}
+	is[l.ref()] = plain(watch.VersionOf(found))
+	if len(list.Items) == 0 {
+		return nil, "", provider.NewError(provider.NotFound, "no Secret carries the labels of spec.selector.secret.selector; label one or correct the selector")
+	}
+	return list.Items, "", nil
+}
