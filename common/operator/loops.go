@@ -49,10 +49,8 @@ func (o *Operator) setup(mgr *readiness) error {
 		return err
 	}
 	if !o.flags.namespaced() { // Only who sees all namespaces can choose among them.
-		for _, k := range []fanout.Kind{fanout.ExternalSecrets(), fanout.PushSecrets()} {
-			if err := fanout.Setup(mgr, s.live, s.duties, k); err != nil {
-				return errors.Wrapf(err, "cannot set up the %s loop", k.ParentKind)
-			}
+		if err := fanout.Setup(mgr, s.live, s.duties); err != nil {
+			return err
 		}
 	}
 	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {

@@ -35,6 +35,15 @@ type result struct {
 	fight policy.Fight
 }
 
+// after returns what came of a namespace where this was known before. good is false if that failed.
+func (r result) after(o outcome, good bool, now time.Time) result {
+	is := result{refused: o.refused, fight: r.fight, made: r.made || o.written || o.refused == "" && good}
+	if o.written && r.made {
+		is.fight = r.fight.Revert(now)
+	}
+	return is
+}
+
 // of returns the progress of a parent; nil if a later generation has been looked at. The mutex must be held.
 func (b *board) of(parent client.Object) *progress {
 	p := b.parents[parent.GetName()]

@@ -12,7 +12,7 @@ import (
 )
 
 // wish is what a ClusterExternalSecret wants.
-func wish(change ...func(*v1alpha1.ClusterExternalSecretSpec)) Want {
+func wish(change ...func(*v1alpha1.ClusterExternalSecretSpec)) desired {
 	p := &v1alpha1.ClusterExternalSecret{ObjectMeta: metav1.ObjectMeta{Name: "db", UID: "parent"}, Spec: v1alpha1.ClusterExternalSecretSpec{
 		ExternalSecretSpec: v1alpha1.ExternalSecretSpec{
 			StoreRef: &v1alpha1.StoreRef{Kind: "ClusterFakeStore", Name: "store"},
@@ -25,16 +25,16 @@ func wish(change ...func(*v1alpha1.ClusterExternalSecretSpec)) Want {
 	for _, f := range change {
 		f(&p.Spec)
 	}
-	want := ExternalSecrets().Want(p)
+	want := externalSecrets().wants(p)
 	var err error
-	if want.Raw, err = runtime.DefaultUnstructuredConverter.ToUnstructured(want.Spec); err != nil {
+	if want.raw, err = runtime.DefaultUnstructuredConverter.ToUnstructured(want.spec); err != nil {
 		panic(err) // It is made here.
 	}
 	return want
 }
 
 // shaped is a child after it was given what a parent wants.
-func shaped(t *testing.T, es *v1alpha1.ExternalSecret, want Want) *v1alpha1.ExternalSecret {
+func shaped(t *testing.T, es *v1alpha1.ExternalSecret, want desired) *v1alpha1.ExternalSecret {
 	t.Helper()
 	object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(es)
 	if err != nil {
@@ -44,7 +44,8 @@ func shaped(t *testing.T, es *v1alpha1.ExternalSecret, want Want) *v1alpha1.Exte
 	if err := shape(full, want); err != nil {
 		t.Fatal(err)
 	}
-	child, err := (&reconciler{kind: ExternalSecrets()}).typed(full)
+	k := externalSecrets()
+	child, err := k.typed(full)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,13 +53,13 @@ func shaped(t *testing.T, es *v1alpha1.ExternalSecret, want Want) *v1alpha1.Exte
 }
 
 // later gives a wish a field that only a later version knows.
-func later(want Want, value string) Want {
-	want.Raw["later"] = value
+func later(want desired, value string) desired {
+	want.raw["later"] = value
 	return want
 }
 
 // made is a child as the API server gives it back, with what others put on it.
-func made(t *testing.T, want Want, change ...func(*v1alpha1.ExternalSecret)) *v1alpha1.ExternalSecret {
+func made(t *testing.T, want desired, change ...func(*v1alpha1.ExternalSecret)) *v1alpha1.ExternalSecret {
 	t.Helper()
 	yes := true
 	es := &v1alpha1.ExternalSecret{ObjectMeta: metav1.ObjectMeta{
@@ -79,7 +80,7 @@ func TestDigest(t *testing.T) {
 	bare := func(s *v1alpha1.ClusterExternalSecretSpec) { s.ExternalSecretMetadata = v1alpha1.TemplateMetadata{} }
 	cases := map[string]struct {
 		reason string
-		want   Want
+		want   desired
 		has    *v1alpha1.ExternalSecret
 		inStep bool
 	}{
@@ -147,8 +148,8 @@ func TestDigest(t *testing.T) {
 			once, twice := &v1alpha1.ExternalSecret{}, &v1alpha1.ExternalSecret{}
 			Reduce(tc.has, once)
 			Reduce(once, twice) // An informer may transform twice.
-			r := &reconciler{kind: ExternalSecrets()}
-			if got := r.inStep(parent("parent", 1), twice, d); got != tc.inStep {
+			k := externalSecrets()
+			if got := k.inStep(parent("parent", 1), twice, d); got != tc.inStep {
 				t.Errorf("\n%s\nin step, as seen of the reduced object: %t, want %t", tc.reason, got, tc.inStep)
 			}
 		})
@@ -195,7 +196,7 @@ func TestReduce(t *testing.T) {
 	}
 }
 
-func mustDigest(t *testing.T, want Want) string {
+func mustDigest(t *testing.T, want desired) string {
 	t.Helper()
 	d, err := digestOf(want)
 	if err != nil {
@@ -212,7 +213,7 @@ func TestShape(t *testing.T) {
 	}
 	bare := func(s *v1alpha1.ClusterExternalSecretSpec) { s.ExternalSecretMetadata = v1alpha1.TemplateMetadata{} }
 	note := func(names string) string {
-		d, err := content{Spec: wish().Raw}.digest()
+		d, err := content{Spec: wish().raw}.digest()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -222,7 +223,7 @@ func TestShape(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		has    *v1alpha1.ExternalSecret
-		wish   Want
+		wish   desired
 		want   metadata
 	}{
 		"New": {
@@ -255,7 +256,7 @@ func TestShape(t *testing.T) {
 			if diff := cmp.Diff(tc.want, metadata{is.Labels, is.Annotations}); diff != "" {
 				t.Errorf("\n%s\nshape(): -want, +got:\n%s", tc.reason, diff)
 			}
-			if diff := cmp.Diff(tc.wish.Spec, any(&is.Spec)); diff != "" {
+			if diff := cmp.Diff(tc.wish.spec, any(&is.Spec)); diff != "" {
 				t.Errorf("\n%s\nspec: -want, +got:\n%s", tc.reason, diff)
 			}
 			if digest(is, &is.Spec) != mustDigest(t, tc.wish) {

@@ -28,26 +28,26 @@ func (c choice) admits(ns *metav1.PartialObjectMetadata) bool {
 
 // check returns which namespaces a parent chooses, or what is wrong with what it wants. What the API server would
 // refuse in every namespace is found here.
-func (r *reconciler) check(want Want) (c choice, invalid string) {
-	if msgs := utilvalidation.IsDNS1123Subdomain(want.Name); len(msgs) > 0 {
-		return c, fmt.Sprintf("%q cannot be the name of objects of kind %s: %s", want.Name, r.kind.ChildKind, msgs[0])
+func (k *kinds) check(want desired) (c choice, invalid string) {
+	if msgs := utilvalidation.IsDNS1123Subdomain(want.name); len(msgs) > 0 {
+		return c, fmt.Sprintf("%q cannot be the name of objects of kind %s: %s", want.name, k.child, msgs[0])
 	}
-	path := field.NewPath("spec", want.MetadataField)
-	errs := metavalidation.ValidateLabels(want.Metadata.Labels, path.Child("labels"))
-	errs = append(errs, validation.ValidateAnnotations(want.Metadata.Annotations, path.Child("annotations"))...)
+	path := field.NewPath("spec", want.metadataField)
+	errs := metavalidation.ValidateLabels(want.metadata.Labels, path.Child("labels"))
+	errs = append(errs, validation.ValidateAnnotations(want.metadata.Annotations, path.Child("annotations"))...)
 	if len(errs) > 0 {
 		return c, errs[0].Error()
 	}
-	if _, ok := want.Metadata.Annotations[v1alpha1.FanOutAnnotation]; ok {
+	if _, ok := want.metadata.Annotations[v1alpha1.FanOutAnnotation]; ok {
 		return c, fmt.Sprintf("%s: %s is this project's own; leave it out", path.Child("annotations"), v1alpha1.FanOutAnnotation)
 	}
-	for i := range want.Where.NamespaceSelectors {
-		s, err := metav1.LabelSelectorAsSelector(&want.Where.NamespaceSelectors[i])
+	for i := range want.where.NamespaceSelectors {
+		s, err := metav1.LabelSelectorAsSelector(&want.where.NamespaceSelectors[i])
 		if err != nil {
 			return c, fmt.Sprintf("spec.namespaceSelectors[%d]: it is no label selector; correct its keys, operators and values", i)
 		}
 		c.selectors = append(c.selectors, s)
 	}
-	c.names = want.Where.Namespaces
+	c.names = want.where.Namespaces
 	return c, ""
 }

@@ -13,28 +13,28 @@ import (
 func TestCheck(t *testing.T) {
 	cases := map[string]struct {
 		reason string
-		change func(*Want)
+		change func(*desired)
 		want   string
 	}{
-		"Fine":            {"What can be made is not objected to.", func(*Want) {}, ""},
-		"Name":            {"A name must be one.", func(w *Want) { w.Name = "No_Name" }, `"No_Name" cannot be the name of objects of kind ExternalSecret`},
-		"LabelValue":      {"So must the value of a label.", func(w *Want) { w.Metadata.Labels["team"] = "a b" }, `spec.externalSecretMetadata.labels: Invalid value: "a b"`},
-		"LabelKey":        {"And its key.", func(w *Want) { w.Metadata.Labels["a b"] = "" }, `spec.externalSecretMetadata.labels: Invalid value: "a b"`},
-		"AnnotationKey":   {"And that of an annotation.", func(w *Want) { w.Metadata.Annotations["a b"] = "" }, `spec.externalSecretMetadata.annotations: Invalid value: "a b"`},
-		"AnnotationsSize": {"All annotations have a limit.", func(w *Want) { w.Metadata.Annotations["a"] = strings.Repeat("x", 300<<10) }, `spec.externalSecretMetadata.annotations: Too long`},
-		"Own":             {"The note is nobody else's.", func(w *Want) { w.Metadata.Annotations[v1alpha1.FanOutAnnotation] = "" }, v1alpha1.FanOutAnnotation + " is this project's own"},
-		"Digest":          {"Nor can the key be set by which the cache tells a digest.", func(w *Want) { w.Metadata.Annotations[digestKey] = "" }, `annotations: Invalid value: "` + digestKey},
-		"Selector": {"A selector must be one.", func(w *Want) {
-			w.Where.NamespaceSelectors = []metav1.LabelSelector{{}, {MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Like"}}}}
+		"Fine":            {"What can be made is not objected to.", func(*desired) {}, ""},
+		"Name":            {"A name must be one.", func(w *desired) { w.name = "No_Name" }, `"No_Name" cannot be the name of objects of kind ExternalSecret`},
+		"LabelValue":      {"So must the value of a label.", func(w *desired) { w.metadata.Labels["team"] = "a b" }, `spec.externalSecretMetadata.labels: Invalid value: "a b"`},
+		"LabelKey":        {"And its key.", func(w *desired) { w.metadata.Labels["a b"] = "" }, `spec.externalSecretMetadata.labels: Invalid value: "a b"`},
+		"AnnotationKey":   {"And that of an annotation.", func(w *desired) { w.metadata.Annotations["a b"] = "" }, `spec.externalSecretMetadata.annotations: Invalid value: "a b"`},
+		"AnnotationsSize": {"All annotations have a limit.", func(w *desired) { w.metadata.Annotations["a"] = strings.Repeat("x", 300<<10) }, `spec.externalSecretMetadata.annotations: Too long`},
+		"Own":             {"The note is nobody else's.", func(w *desired) { w.metadata.Annotations[v1alpha1.FanOutAnnotation] = "" }, v1alpha1.FanOutAnnotation + " is this project's own"},
+		"Digest":          {"Nor can the key be set by which the cache tells a digest.", func(w *desired) { w.metadata.Annotations[digestKey] = "" }, `annotations: Invalid value: "` + digestKey},
+		"Selector": {"A selector must be one.", func(w *desired) {
+			w.where.NamespaceSelectors = []metav1.LabelSelector{{}, {MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Like"}}}}
 		}, "spec.namespaceSelectors[1]: it is no label selector"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			want := wish()
-			want.Name = "db"
+			want.name = "db"
 			tc.change(&want)
-			r := &reconciler{kind: ExternalSecrets()}
-			if _, got := r.check(want); (got == "") != (tc.want == "") || !strings.Contains(got, tc.want) {
+			k := externalSecrets()
+			if _, got := k.check(want); (got == "") != (tc.want == "") || !strings.Contains(got, tc.want) {
 				t.Errorf("\n%s\ncheck(): %q, want %q", tc.reason, got, tc.want)
 			}
 		})
@@ -69,10 +69,10 @@ func TestAdmits(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			r := &reconciler{kind: ExternalSecrets()}
+			k := externalSecrets()
 			want := wish()
-			want.Name, want.Where = "db", tc.where
-			c, invalid := r.check(want)
+			want.name, want.where = "db", tc.where
+			c, invalid := k.check(want)
 			if invalid != "" {
 				t.Fatal(invalid)
 			}

@@ -8,13 +8,12 @@ import (
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 	kerrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/internal/metrics"
 	"github.com/direct-secrets/direct-secrets/common/internal/queue"
 	"github.com/direct-secrets/direct-secrets/common/internal/resolve"
@@ -30,78 +29,70 @@ const (
 	retry = time.Minute
 )
 
-// Reconcile works on a task. Only who holds the shared duties does; what is passed over here is looked at when they
-// are taken up.
-func (r *reconciler) Reconcile(ctx context.Context, t task) (reconcile.Result, error) {
+// reconciler keeps the children of parents as these want them. Only who holds the shared duties does anything; what is
+// passed over otherwise is looked at when they are taken up.
+type reconciler struct {
+	parents  *parents
+	children *children
+	duties   Duties
+	ledger   *metrics.Ledger
+	board    *board
+	now      func() time.Time
+	// add asks for a request that does not come of an event.
+	add func(req request, priority int, after time.Duration)
+}
+
+// Reconcile works on a request.
+func (r *reconciler) Reconcile(ctx context.Context, req request) (reconcile.Result, error) {
 	if !r.duties.Held() {
 		return reconcile.Result{}, nil
 	}
-	if t.Name == "" {
+	if req.scope == everything {
 		r.board.clear()
 		r.ledger.Clear()
-		for _, name := range r.parents(ctx) {
-			r.add(taskOf(name, ""), queue.High, 0)
+		for _, name := range r.parents.names(ctx) {
+			r.add(aboutParent(name), queue.High, 0)
 		}
 		return reconcile.Result{}, nil
 	}
-	parent := r.kind.Parent()
-	err := r.cache.Get(ctx, types.NamespacedName{Name: t.Name}, parent)
-	switch {
-	case kerrors.IsNotFound(err) || err == nil && parent.GetDeletionTimestamp() != nil:
-		r.board.forget(t.Name) // The collector removes what it owns.
-		r.raws.forget(t.Name)
-		r.ledger.Forget(types.NamespacedName{Name: t.Name})
+	parent, err := r.parents.cached(ctx, req.parent)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	if parent == nil {
+		r.board.forget(req.parent) // The collector removes what it owns.
+		r.parents.forget(req.parent)
+		r.ledger.Forget(types.NamespacedName{Name: req.parent})
 		return reconcile.Result{}, nil
-	case err != nil:
-		return reconcile.Result{}, errors.Wrap(err, "cannot read the object")
 	}
-	want := r.kind.Want(parent)
-	if want.Name == "" {
-		want.Name = parent.GetName()
-	}
-	choice, invalid := r.check(want)
-	if want.Raw, err = r.raw(ctx, parent); err != nil {
+	want, err := r.parents.wanted(ctx, parent)
+	if err != nil {
 		if kerrors.IsConflict(err) {
 			return reconcile.Result{RequeueAfter: pace}, nil // The cache is behind.
 		}
 		return reconcile.Result{}, err
 	}
-	if t.Namespace == "" {
+	choice, invalid := r.parents.check(want)
+	switch {
+	case req.scope == wholeParent:
 		return r.oversee(ctx, parent, want, choice, invalid)
-	}
-	if invalid != "" {
+	case invalid != "":
 		return reconcile.Result{}, nil // Nobody knows what it wants; so nothing goes, either.
 	}
-	return r.serve(ctx, parent, want, choice, t)
+	return r.serve(ctx, parent, want, choice, req.namespace)
 }
 
 // oversee hands out the namespaces of a parent that nothing is known of, and writes its status.
-func (r *reconciler) oversee(ctx context.Context, parent client.Object, want Want, chosen choice, invalid string) (reconcile.Result, error) {
+func (r *reconciler) oversee(ctx context.Context, parent client.Object, want desired, chosen choice, invalid string) (reconcile.Result, error) {
 	now := r.now()
 	behind := r.board.behind(parent, now)
-	next := want.Status.DeepCopy()
+	next := want.status.DeepCopy()
 	next.ObservedGeneration = parent.GetGeneration()
-	var pending int
+	pending := 0
 	if invalid == "" {
-		next.ProvisionedNamespaces, next.FailedNamespaces = nil, nil
-		namespaces, err := r.namespaces(ctx, chosen)
-		if err != nil {
+		var err error
+		if pending, err = r.survey(ctx, parent, chosen, next); err != nil {
 			return reconcile.Result{}, err
-		}
-		leftover, err := r.leftover(ctx, parent, namespaces)
-		if err != nil {
-			return reconcile.Result{}, err
-		}
-		for _, ns := range namespaces {
-			if !r.report(parent, ns, next) {
-				r.add(taskOf(parent.GetName(), ns), queue.Low, 0)
-				pending++
-			}
-		}
-		for _, ns := range leftover {
-			if !r.report(parent, ns, next) {
-				r.add(taskOf(parent.GetName(), ns), queue.Low, 0)
-			}
 		}
 	}
 	if pending > 0 && now.Sub(behind) < patience {
@@ -111,8 +102,8 @@ func (r *reconciler) oversee(ctx context.Context, parent client.Object, want Wan
 	r.board.shown(parent)
 	standing := metrics.Of(next.Conditions, parent.GetCreationTimestamp().Time)
 	r.ledger.Set(client.ObjectKeyFromObject(parent), standing)
-	metrics.Synced(r.kind.ParentKind, standing.Reason)
-	if err := r.patch(ctx, parent, want.Status, next); err != nil {
+	metrics.Synced(r.parents.parent, standing.Reason)
+	if err := r.parents.patch(ctx, parent, want.status, next); err != nil {
 		return reconcile.Result{}, err
 	}
 	if pending > 0 {
@@ -121,11 +112,36 @@ func (r *reconciler) oversee(ctx context.Context, parent client.Object, want Wan
 	return reconcile.Result{}, nil
 }
 
-// namespaces returns those that are chosen, in order, but for those that are on their way out.
-func (r *reconciler) namespaces(ctx context.Context, chosen choice) ([]string, error) {
+// survey enters what came of the namespaces of a parent into a status, and asks for those that nothing came of yet.
+// It returns how many of these are chosen.
+func (r *reconciler) survey(ctx context.Context, parent client.Object, chosen choice, st *v1alpha1.FanOutStatus) (pending int, err error) {
+	namespaces, err := r.chosen(ctx, chosen)
+	if err != nil {
+		return 0, err
+	}
+	leftover, err := r.leftover(ctx, parent, namespaces)
+	if err != nil {
+		return 0, err
+	}
+	st.ProvisionedNamespaces, st.FailedNamespaces = nil, nil
+	for i, ns := range slices.Concat(namespaces, leftover) {
+		if is, ok := r.board.get(parent, ns); ok {
+			report(st, ns, is)
+			continue
+		}
+		r.add(aboutNamespace(parent.GetName(), ns), queue.Low, 0)
+		if i < len(namespaces) {
+			pending++
+		}
+	}
+	return pending, nil
+}
+
+// chosen returns the namespaces that are chosen, in order, but for those that are on their way out.
+func (r *reconciler) chosen(ctx context.Context, chosen choice) ([]string, error) {
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(resolve.NamespaceMetadata().GroupVersionKind())
-	if err := r.cache.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+	if err := r.parents.cache.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, errors.Wrap(err, "cannot list namespaces")
 	}
 	var names []string
@@ -140,7 +156,7 @@ func (r *reconciler) namespaces(ctx context.Context, chosen choice) ([]string, e
 
 // leftover returns the namespaces that hold a child of a parent although they are not chosen.
 func (r *reconciler) leftover(ctx context.Context, parent client.Object, chosen []string) ([]string, error) {
-	children, err := r.children(ctx, parent)
+	children, err := r.children.list(ctx, parent)
 	if err != nil {
 		return nil, err
 	}
@@ -155,78 +171,60 @@ func (r *reconciler) leftover(ctx context.Context, parent client.Object, chosen 
 	return names, nil
 }
 
-// children returns what the cache has of the children of a parent. They must not be changed.
-func (r *reconciler) children(ctx context.Context, parent client.Object, o ...client.ListOption) ([]client.Object, error) {
-	list := r.kind.Children()
-	o = append(o, client.MatchingFields{ownerIndex: string(parent.GetUID())}, client.UnsafeDisableDeepCopy)
-	if err := r.cache.List(ctx, list, o...); err != nil {
-		return nil, errors.Wrapf(err, "cannot list objects of kind %s", r.kind.ChildKind)
-	}
-	var out []client.Object
-	err := meta.EachListItem(list, func(o runtime.Object) error {
-		if c, ok := o.(client.Object); ok {
-			out = append(out, c)
-		}
-		return nil
-	})
-	return out, err
-}
-
 // serve brings one namespace of a parent in step.
-func (r *reconciler) serve(ctx context.Context, parent client.Object, want Want, chosen choice, t task) (reconcile.Result, error) {
+func (r *reconciler) serve(ctx context.Context, parent client.Object, want desired, chosen choice, name string) (reconcile.Result, error) {
 	namespace := resolve.NamespaceMetadata()
-	err := r.cache.Get(ctx, types.NamespacedName{Name: t.Namespace}, namespace)
+	err := r.parents.cache.Get(ctx, types.NamespacedName{Name: name}, namespace)
 	if client.IgnoreNotFound(err) != nil {
 		return reconcile.Result{}, errors.Wrap(err, "cannot read the namespace")
 	}
 	if err != nil || namespace.DeletionTimestamp != nil {
-		return r.note(parent, t, nil), nil // All in it goes with it.
+		return r.note(parent, name, nil), nil // All in it goes with it.
 	}
-	was, _ := r.board.get(parent, t.Namespace)
-	is := result{fight: was.fight}
-	admitted := chosen.admits(namespace)
-	var wait time.Duration
+	was, _ := r.board.get(parent, name)
+	is, admitted := result{fight: was.fight}, chosen.admits(namespace)
+	wait := retry
 	if admitted {
 		var o outcome
-		o, err = r.provision(ctx, parent, want, t.Namespace, is.fight)
-		switch {
-		case o.gone:
-			return r.note(parent, t, nil), nil
-		case o.written && was.made:
-			is.fight = is.fight.Revert(r.now())
+		if o, err = r.children.provision(ctx, parent, want, name, was.fight); o.gone {
+			return r.note(parent, name, nil), nil
 		}
-		is.made = was.made || o.written || o.refused == "" && err == nil
-		is.refused, wait = o.refused, o.wait
+		is = was.after(o, err == nil, r.now())
+		if o.wait > 0 {
+			wait = o.wait
+		}
 	}
 	if err == nil && is.refused == "" {
-		err = r.withdraw(ctx, parent, want, chosen, t.Namespace, admitted)
+		err = r.children.withdraw(ctx, parent, want, chosen, name, admitted)
 	}
 	switch {
 	case kerrors.IsConflict(err):
 		return reconcile.Result{RequeueAfter: pace}, nil // Somebody was faster, or the cache is behind.
 	case err != nil:
-		is.refused = explain(err)
-		r.note(parent, t, &is)
-		if final(err) {
-			return reconcile.Result{RequeueAfter: retry}, nil
-		}
-		return reconcile.Result{}, err
+		return r.failed(parent, name, is, err)
 	case is.refused != "":
-		r.note(parent, t, &is)
-		if wait == 0 {
-			wait = retry
-		}
+		r.note(parent, name, &is)
 		return reconcile.Result{RequeueAfter: wait}, nil
 	case !admitted:
-		return r.note(parent, t, nil), nil
+		return r.note(parent, name, nil), nil
 	}
-	return r.note(parent, t, &is), nil
+	return r.note(parent, name, &is), nil
+}
+
+// failed notes an error in a namespace. One that back-off would not help is tried again now and then.
+func (r *reconciler) failed(parent client.Object, namespace string, is result, err error) (reconcile.Result, error) {
+	is.refused = explain(err)
+	r.note(parent, namespace, &is)
+	if final(err) {
+		return reconcile.Result{RequeueAfter: retry}, nil
+	}
+	return reconcile.Result{}, err
 }
 
 // note remembers what came of a namespace, and has the status follow.
-func (r *reconciler) note(parent client.Object, t task, is *result) reconcile.Result {
-	if r.board.set(parent, t.Namespace, is, r.now()) {
-		r.add(taskOf(t.Name, ""), queue.High, pace)
+func (r *reconciler) note(parent client.Object, namespace string, is *result) reconcile.Result {
+	if r.board.set(parent, namespace, is, r.now()) {
+		r.add(aboutParent(parent.GetName()), queue.High, pace)
 	}
 	return reconcile.Result{}
 }

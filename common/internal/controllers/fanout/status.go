@@ -1,28 +1,12 @@
 package fanout
 
 import (
-	"context"
 	"fmt"
 	"strings"
-
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/internal/status"
 )
-
-// report enters a namespace into a status; false if nothing came of it yet.
-func (r *reconciler) report(parent client.Object, namespace string, st *v1alpha1.FanOutStatus) bool {
-	is, ok := r.board.get(parent, namespace)
-	switch {
-	case !ok:
-	case is.refused != "":
-		st.FailedNamespaces = append(st.FailedNamespaces, v1alpha1.NamespaceFailure{Namespace: namespace, Reason: is.refused})
-	default:
-		st.ProvisionedNamespaces = append(st.ProvisionedNamespaces, namespace)
-	}
-	return ok
-}
 
 // conclude writes the conditions; pending is how many namespaces nothing came of yet.
 func conclude(st *v1alpha1.FanOutStatus, generation int64, pending int, invalid string) {
@@ -50,13 +34,11 @@ func verdict(st *v1alpha1.FanOutStatus, pending int, invalid string) status.Verd
 	return status.Good(v1alpha1.ReasonProvisioned, fmt.Sprintf("made in %d namespaces", made))
 }
 
-// +kubebuilder:rbac:groups=direct-secrets.io,resources=clusterexternalsecrets/status;clusterpushsecrets/status,verbs=patch,roleName=cluster
-
-// patch writes a status that has changed.
-func (r *reconciler) patch(ctx context.Context, parent client.Object, before, next *v1alpha1.FanOutStatus) error {
-	k := status.Kind[client.Object, v1alpha1.FanOutStatus]{
-		New: r.kind.Parent, Status: func(o client.Object) *v1alpha1.FanOutStatus { return r.kind.Want(o).Status },
+// report enters what came of a namespace into a status.
+func report(st *v1alpha1.FanOutStatus, namespace string, is result) {
+	if is.refused != "" {
+		st.FailedNamespaces = append(st.FailedNamespaces, v1alpha1.NamespaceFailure{Namespace: namespace, Reason: is.refused})
+		return
 	}
-	_, _, err := k.Patch(ctx, r.client, parent, parent.GetResourceVersion(), before, next)
-	return err
+	st.ProvisionedNamespaces = append(st.ProvisionedNamespaces, namespace)
 }

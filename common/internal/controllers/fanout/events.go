@@ -1,0 +1,141 @@
+package fanout
+
+import (
+	"context"
+	"maps"
+	"time"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/direct-secrets/direct-secrets/common/internal/queue"
+	"github.com/direct-secrets/direct-secrets/common/internal/resolve"
+)
+
+type (
+	requests    = workqueue.TypedRateLimitingInterface[request]
+	eventFuncs  = handler.TypedFuncs[client.Object, request]
+	createEvent = event.TypedCreateEvent[client.Object]
+	updateEvent = event.TypedUpdateEvent[client.Object]
+	deleteEvent = event.TypedDeleteEvent[client.Object]
+)
+
+// watches make requests of what is watched.
+type watches struct {
+	kinds
+
+	cache   cache.Cache
+	duties  Duties
+	board   *board
+	parents *parents
+}
+
+// start has a controller watch.
+func (w *watches) start(c controller.TypedController[request]) error {
+	kind := func(o client.Object, h eventFuncs) source.TypedSource[request] {
+		return source.TypedKind(w.cache, o, h)
+	}
+	for _, s := range []source.TypedSource[request]{
+		kind(w.newParent(), w.parentEvents()),
+		kind(w.newChild(), w.childEvents()),
+		kind(resolve.NamespaceMetadata(), w.namespaceEvents()),
+		source.TypedFunc[request](func(_ context.Context, q requests) error {
+			all := func() { queue.AddTo(q, queue.High, 0, aboutAll()) }
+			w.duties.OnHeld(all) // Whoever held them meanwhile may have done anything.
+			all()                // They may be held by now.
+			return nil
+		}),
+	} {
+		if err := c.Watch(s); err != nil {
+			return errors.Wrap(err, "cannot watch")
+		}
+	}
+	return nil
+}
+
+func (w *watches) parentEvents() eventFuncs {
+	look := func(q requests, o client.Object, after time.Duration) {
+		queue.AddTo(q, queue.High, after, aboutParent(o.GetName()))
+	}
+	return eventFuncs{
+		CreateFunc: func(_ context.Context, e createEvent, q requests) { look(q, e.Object, 0) },
+		UpdateFunc: func(_ context.Context, e updateEvent, q requests) {
+			if moved(e.ObjectOld, e.ObjectNew) {
+				look(q, e.ObjectNew, 0)
+				return
+			}
+			look(q, e.ObjectNew, pace) // The status is to be the latest also where two wrote it.
+		},
+		DeleteFunc: func(_ context.Context, e deleteEvent, q requests) { look(q, e.Object, 0) },
+	}
+}
+
+// childEvents bring back the parent of a child that is not as it was, and those in whose way it is or was.
+func (w *watches) childEvents() eventFuncs {
+	look := func(q requests, o client.Object) {
+		if ref := w.parentOf(o); ref != nil {
+			queue.AddTo(q, queue.High, 0, aboutNamespace(ref.Name, o.GetNamespace()))
+		}
+	}
+	waiting := func(q requests, o client.Object) {
+		for _, parent := range w.board.refused(o.GetNamespace()) {
+			queue.AddTo(q, queue.High, 0, aboutNamespace(parent, o.GetNamespace()))
+		}
+	}
+	return eventFuncs{
+		CreateFunc: func(_ context.Context, e createEvent, q requests) {
+			if !e.IsInInitialList { // Parents look at all of these.
+				look(q, e.Object)
+			}
+		},
+		UpdateFunc: func(_ context.Context, e updateEvent, q requests) {
+			was, is := w.parentOf(e.ObjectOld), w.parentOf(e.ObjectNew)
+			if is != nil && was != nil && is.UID == was.UID && !moved(e.ObjectOld, e.ObjectNew) {
+				return
+			}
+			look(q, e.ObjectOld)
+			look(q, e.ObjectNew)
+			if was != nil && is == nil || e.ObjectOld.GetUID() != e.ObjectNew.GetUID() {
+				waiting(q, e.ObjectNew)
+			}
+		},
+		DeleteFunc: func(_ context.Context, e deleteEvent, q requests) {
+			look(q, e.Object)
+			waiting(q, e.Object)
+		},
+	}
+}
+
+// namespaceEvents have every parent look at a namespace, before those that are merely looked at again.
+func (w *watches) namespaceEvents() eventFuncs {
+	look := func(ctx context.Context, q requests, o client.Object) {
+		for _, parent := range w.parents.names(ctx) {
+			queue.AddTo(q, queue.High, 0, aboutNamespace(parent, o.GetName()))
+		}
+	}
+	return eventFuncs{
+		CreateFunc: func(ctx context.Context, e createEvent, q requests) {
+			if !e.IsInInitialList {
+				look(ctx, q, e.Object)
+			}
+		},
+		UpdateFunc: func(ctx context.Context, e updateEvent, q requests) {
+			if moved(e.ObjectOld, e.ObjectNew) {
+				look(ctx, q, e.ObjectNew)
+			}
+		},
+		DeleteFunc: func(ctx context.Context, e deleteEvent, q requests) { look(ctx, q, e.Object) },
+	}
+}
+
+// moved reports whether more than the status of an object has changed.
+func moved(was, is client.Object) bool {
+	return was.GetUID() != is.GetUID() || was.GetGeneration() != is.GetGeneration() || !maps.Equal(was.GetLabels(), is.GetLabels()) ||
+		!maps.Equal(was.GetAnnotations(), is.GetAnnotations()) || was.GetDeletionTimestamp().IsZero() != is.GetDeletionTimestamp().IsZero()
+}

@@ -1,0 +1,133 @@
+package fanout
+
+import (
+	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+)
+
+// kinds are a cluster Kind and the namespaced one that it makes.
+type kinds struct {
+	// controller is the name of the controller.
+	controller string
+	// newParent, newParents, newChild and newChildren return empty objects and lists.
+	newParent   func() client.Object
+	newParents  func() client.ObjectList
+	newChild    func() client.Object
+	newChildren func() client.ObjectList
+	// parent and child are the names of the Kinds.
+	parent, child string
+	// specField is the field of a parent's spec that holds the spec of each child.
+	specField string
+	// spec returns a pointer to the spec of a child.
+	spec func(child client.Object) any
+	// wants returns what a parent wants, but for raw.
+	wants func(parent client.Object) desired
+}
+
+// desired is what a parent wants of its children.
+type desired struct {
+	// name of each child; empty for that of the parent.
+	name string
+	// metadata of each child.
+	metadata v1alpha1.TemplateMetadata
+	// metadataField is the field that it comes from.
+	metadataField string
+	where         v1alpha1.NamespaceChoice
+	// spec points to that of each child.
+	spec any
+	// raw is spec as the API server has it, with the fields that this version does not know. It must not be changed.
+	raw map[string]any
+	// status of the parent.
+	status *v1alpha1.FanOutStatus
+}
+
+const clusterExternalSecret = "ClusterExternalSecret"
+
+// externalSecrets are made by ClusterExternalSecrets.
+func externalSecrets() kinds {
+	return kinds{
+		controller:  "clusterexternalsecret",
+		newParent:   func() client.Object { return &v1alpha1.ClusterExternalSecret{} },
+		newParents:  func() client.ObjectList { return &v1alpha1.ClusterExternalSecretList{} },
+		newChild:    func() client.Object { return &v1alpha1.ExternalSecret{} },
+		newChildren: func() client.ObjectList { return &v1alpha1.ExternalSecretList{} },
+		parent:      clusterExternalSecret,
+		child:       "ExternalSecret",
+		specField:   "externalSecretSpec",
+		spec:        func(child client.Object) any { return &child.(*v1alpha1.ExternalSecret).Spec },
+		wants: func(o client.Object) desired {
+			p := o.(*v1alpha1.ClusterExternalSecret)
+			return desired{
+				name: p.Spec.ExternalSecretName, metadata: p.Spec.ExternalSecretMetadata, metadataField: "externalSecretMetadata",
+				where: p.Spec.NamespaceChoice, spec: &p.Spec.ExternalSecretSpec, status: &p.Status,
+			}
+		},
+	}
+}
+
+// pushSecrets are made by ClusterPushSecrets.
+func pushSecrets() kinds {
+	return kinds{
+		controller:  "clusterpushsecret",
+		newParent:   func() client.Object { return &v1alpha1.ClusterPushSecret{} },
+		newParents:  func() client.ObjectList { return &v1alpha1.ClusterPushSecretList{} },
+		newChild:    func() client.Object { return &v1alpha1.PushSecret{} },
+		newChildren: func() client.ObjectList { return &v1alpha1.PushSecretList{} },
+		parent:      "ClusterPushSecret",
+		child:       "PushSecret",
+		specField:   "pushSecretSpec",
+		spec:        func(child client.Object) any { return &child.(*v1alpha1.PushSecret).Spec },
+		wants: func(o client.Object) desired {
+			p := o.(*v1alpha1.ClusterPushSecret)
+			return desired{
+				name: p.Spec.PushSecretName, metadata: p.Spec.PushSecretMetadata, metadataField: "pushSecretMetadata",
+				where: p.Spec.NamespaceChoice, spec: &p.Spec.PushSecretSpec, status: &p.Status,
+			}
+		},
+	}
+}
+
+// parentOf returns the reference of a child to its parent; nil if it has none of this Kind.
+func (k *kinds) parentOf(child client.Object) *metav1.OwnerReference {
+	return parentOf(child, k.parent)
+}
+
+func parentOf(child client.Object, kind string) *metav1.OwnerReference {
+	ref := metav1.GetControllerOfNoCopy(child)
+	if ref == nil || ref.Kind != kind {
+		return nil
+	}
+	if gv, err := schema.ParseGroupVersion(ref.APIVersion); err != nil || gv.Group != v1alpha1.Group {
+		return nil
+	}
+	return ref
+}
+
+func (k *kinds) owns(parent, child client.Object) bool {
+	o := k.parentOf(child)
+	return o != nil && o.UID == parent.GetUID()
+}
+
+// inStep reports whether a child is as its parent wants it, which has a digest.
+func (k *kinds) inStep(parent, child client.Object, wanted string) bool {
+	return k.owns(parent, child) && child.GetDeletionTimestamp() == nil && digest(child, k.spec(child)) == wanted
+}
+
+// typed returns a child with the fields that this version knows.
+func (k *kinds) typed(full *unstructured.Unstructured) (client.Object, error) {
+	child := k.newChild()
+	err := runtime.DefaultUnstructuredConverter.FromUnstructured(full.Object, child)
+	return child, errors.Wrapf(err, "cannot read an object of kind %s", k.child)
+}
+
+func unstructuredOf(kind string) *unstructured.Unstructured {
+	u := &unstructured.Unstructured{}
+	u.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(kind))
+	return u
+}
