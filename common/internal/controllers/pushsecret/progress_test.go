@@ -1,0 +1,99 @@
+package pushsecret
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/direct-secrets/direct-secrets/common/provider"
+)
+
+// noon is now in these tests.
+var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
+
+// half is the number that leaves times without jitter.
+func half() float64 { return 0.5 }
+
+func TestDue(t *testing.T) {
+	now, next := attempt{1, "r", "s"}, attempt{2, "r", "s"}
+	planned := &metav1.Time{Time: noon.Add(time.Minute)}
+	past := &metav1.Time{Time: noon.Add(-time.Minute)}
+	type want struct {
+		Due  bool
+		Wait time.Duration
+	}
+	cases := map[string]struct {
+		reason   string
+		state    storeState
+		attempt  attempt
+		inStep   bool
+		planned  *metav1.Time
+		interval time.Duration
+		want     want
+	}{
+		"Unknown":      {"What is not known to be in step is compared.", storeState{}, now, false, nil, time.Hour, want{true, 0}},
+		"Running":      {"Not while it is being pushed: its end brings the object back.", storeState{running: true, attempt: now}, now, false, nil, time.Hour, want{}},
+		"RunningOther": {"Also if the spec has changed meanwhile.", storeState{running: true, attempt: now}, next, false, nil, time.Hour, want{}},
+		"Failed":       {"A failure is held back.", storeState{attempt: now, until: noon.Add(time.Second)}, now, false, nil, time.Hour, want{false, time.Second}},
+		"FailedOver":   {"For its time.", storeState{attempt: now, until: noon}, now, false, nil, time.Hour, want{true, 0}},
+		"FailedOther":  {"And not if anything has changed.", storeState{attempt: now, until: noon.Add(time.Second)}, next, false, nil, time.Hour, want{true, 0}},
+		"Never":        {"What is in step is not compared again without an interval.", storeState{}, now, true, planned, 0, want{}},
+		"NotYet":       {"Or before its time.", storeState{attempt: now, next: noon.Add(time.Hour)}, now, true, nil, time.Hour, want{false, time.Hour}},
+		"Now":          {"But then.", storeState{attempt: now, next: noon}, now, true, nil, time.Hour, want{true, 0}},
+		"Planned":      {"A process before this one has planned it.", storeState{}, now, true, planned, time.Hour, want{false, time.Minute}},
+		"PlannedPast":  {"If that was missed, it is spread over the first minute.", storeState{}, now, true, past, time.Hour, want{false, 30 * time.Second}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			due, wait := tc.state.due(tc.attempt, tc.inStep, tc.planned, schedule{noon, tc.interval, half})
+			if diff := cmp.Diff(tc.want, want{due, wait}); diff != "" {
+				t.Errorf("\n%s\ndue(): -want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestTake(t *testing.T) {
+	failed := func(class provider.Class) *result {
+		return &result{at: noon, err: provider.NewError(class, "no")}
+	}
+	type want struct {
+		Failures          int
+		Broken            bool
+		Until, Next, Good time.Time
+	}
+	asked := failed(provider.Throttled)
+	asked.retryAfter = time.Minute
+	earlier := noon.Add(-time.Hour)
+	cases := map[string]struct {
+		reason   string
+		state    storeState
+		interval time.Duration
+		want     want
+	}{
+		"Nothing":   {"Nothing has ended.", storeState{good: earlier}, time.Hour, want{Good: earlier}},
+		"Good":      {"What succeeded is compared again after the interval.", storeState{failures: 3, until: noon.Add(time.Minute), broken: true, result: &result{at: noon}}, time.Hour, want{Next: noon.Add(time.Hour), Good: noon}},
+		"GoodOnce":  {"Or never.", storeState{next: noon, result: &result{at: noon}}, 0, want{Good: noon}},
+		"Failed":    {"A failure is held back.", storeState{good: earlier, result: failed(provider.Unavailable)}, time.Hour, want{Failures: 1, Until: noon.Add(firstBackoff), Good: earlier}},
+		"FailedYet": {"The next one for longer.", storeState{failures: 1, result: failed(provider.Unavailable)}, time.Hour, want{Failures: 2, Until: noon.Add(2 * firstBackoff)}},
+		"FailedOft": {"Up to a bound.", storeState{failures: 99, result: failed(provider.Unavailable)}, time.Hour, want{Failures: 100, Until: noon.Add(lastBackoff)}},
+		"Asked":     {"For as long as the provider asks at least.", storeState{result: asked}, time.Hour, want{Failures: 1, Until: noon.Add(time.Minute)}},
+		"Broken":    {"What is invalid only a person can mend.", storeState{result: failed(provider.Invalid)}, time.Hour, want{Failures: 1, Broken: true, Until: noon.Add(firstBackoff)}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			s := tc.state
+			if got := s.take(schedule{noon, tc.interval, half}); got != tc.state.result {
+				t.Errorf("\n%s\ntake(): %v, want %v", tc.reason, got, tc.state.result)
+			}
+			if diff := cmp.Diff(tc.want, want{s.failures, s.broken, s.until, s.next, s.good}); diff != "" {
+				t.Errorf("\n%s\ntake(): -want, +got:\n%s", tc.reason, diff)
+			}
+			if s.take(schedule{noon, tc.interval, half}) != nil {
+				t.Errorf("\n%s\ntake() returns a result twice", tc.reason)
+			}
+		})
+	}
+}
