@@ -265,7 +265,7 @@ func (p *pass) again(wait time.Duration) {
 }
 
 // known returns the entries of the status that this module writes.
-func (p *pass) known() []v1alpha1.PushStoreStatus { return p.obj.entries.or(p.claim.entries(p.ps)) }
+func (p *pass) known() []v1alpha1.PushStoreStatus { return p.obj.entries.or(p.entries(p.ps)) }
 
 // schedule is what the times of this pass are computed from.
 func (p *pass) schedule() schedule {
