@@ -6,7 +6,6 @@ import (
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 	corev1 "k8s.io/api/core/v1"
-	kerrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -92,17 +91,16 @@ func (c *cleaner) prune(ctx context.Context, s *subject) error {
 
 // removePart deletes a part of the object, and takes it out of the status.
 func (c *cleaner) removePart(ctx context.Context, s *subject, part v1alpha1.PartStatus) error {
-	live := &corev1.Secret{}
-	err := c.gatherer.live.Get(ctx, types.NamespacedName{Namespace: s.es.Namespace, Name: part.Name}, live)
-	if err != nil && part.Name != "" && !kerrors.IsNotFound(err) {
-		return errors.Wrap(err, "cannot read a part")
+	is, err := handoff.Open(ctx, c.gatherer.live, s.es, part)
+	if err != nil {
+		return err
 	}
 	es := &v1alpha1.ExternalSecret{}
 	if err := c.gatherer.live.Get(ctx, s.key(), es); err != nil || es.UID != s.es.UID || es.Generation != s.es.Generation {
 		return client.IgnoreNotFound(err) // The spec may name it again.
 	}
-	if rec, ok := handoff.Of(live.Annotations); ok && live.Type == handoff.Type && live.UID == part.UID && names(s.es, part, rec) {
-		if holds(es, rec) {
+	if live := is.Secret; live != nil && live.Type == handoff.Type && names(s.es, part, is.Record) {
+		if holds(es, is.Record) {
 			s.handed.again(settling << 2) // The status has yet to say that it holds others.
 			return nil
 		}

@@ -5,14 +5,11 @@ import (
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 	corev1 "k8s.io/api/core/v1"
-	kerrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/internal/handoff"
 	"github.com/direct-secrets/direct-secrets/common/internal/render"
-	"github.com/direct-secrets/direct-secrets/common/internal/target"
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
@@ -27,10 +24,14 @@ func (p partReader) take(ctx context.Context, s *subject, values render.Values) 
 		if !s.handed.used[part.Module] {
 			continue
 		}
-		live, rec, err := p.open(ctx, s.es, part)
+		opened, err := p.open(ctx, s.es, part)
 		if err != nil {
 			return nil, false, err
 		}
+		if !opened.Usable() {
+			continue
+		}
+		rec := opened.Record
 		for _, src := range s.plan.Sources {
 			if !s.stores.Elsewhere(src) || !serves(s.es, rec, src) {
 				continue
@@ -38,7 +39,7 @@ func (p partReader) take(ctx context.Context, s *subject, values render.Values) 
 			if before, twice := from[src]; twice && !readLater(rec, before) {
 				continue
 			}
-			if a, ok := answerIn(live, src); ok {
+			if a, ok := answerIn(opened.Secret, src); ok {
 				found[src], from[src] = a, rec
 			}
 		}
@@ -64,23 +65,14 @@ func (p partReader) take(ctx context.Context, s *subject, values render.Values) 
 
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=get;delete
 
-// open reads a part that the status records. Of one that is not as it was recorded the record is empty.
-func (p partReader) open(ctx context.Context, es *v1alpha1.ExternalSecret, s v1alpha1.PartStatus) (*corev1.Secret, handoff.Record, error) {
-	live := &corev1.Secret{}
-	err := p.live.Get(ctx, types.NamespacedName{Namespace: es.Namespace, Name: s.Name}, live)
-	if err != nil && !kerrors.IsNotFound(err) {
-		return nil, handoff.Record{}, errors.Wrap(err, "cannot read a part")
+// open reads a part that the status records. One that somebody has changed is deleted, so that its module makes it anew.
+func (p partReader) open(ctx context.Context, es *v1alpha1.ExternalSecret, recorded v1alpha1.PartStatus) (handoff.Opened, error) {
+	part, err := handoff.Open(ctx, p.live, es, recorded)
+	if err != nil || !part.Changed || part.Secret.DeletionTimestamp != nil {
+		return part, err
 	}
-	rec, ok := handoff.Of(live.Annotations)
-	if !ok || live.UID != s.UID || live.DeletionTimestamp != nil {
-		return live, handoff.Record{}, nil
-	}
-	if rec.Reads != nil && target.HashInputs(es.UID, handoff.Content(live.Data)) != rec.Reads.Hash {
-		// Somebody has changed it. Its module makes it anew.
-		err := p.live.Delete(ctx, live, client.Preconditions{UID: &live.UID, ResourceVersion: &live.ResourceVersion})
-		return live, handoff.Record{}, errors.Wrap(client.IgnoreNotFound(err), "cannot delete a part that somebody has changed")
-	}
-	return live, rec, nil
+	err = p.live.Delete(ctx, part.Secret, client.Preconditions{UID: &part.Secret.UID, ResourceVersion: &part.Secret.ResourceVersion})
+	return part, errors.Wrap(client.IgnoreNotFound(err), "cannot delete a part that somebody has changed")
 }
 
 // answerIn returns what a part holds of a source.
