@@ -6,12 +6,12 @@ SHELL := bash
 
 MODULES := $(sort $(patsubst %/go.mod,%,$(shell find . -name go.mod -not -path './e2e/servers/*' -not -path './hack/*')))
 APIS := $(sort $(shell find . -type d -name apis -not -path './.*'))
-RIGHTS := $(patsubst %/config/config.go,%,$(wildcard */config/config.go))
+# The modules that are programs of the cluster: each has rights and an image.
+PROGRAMS := $(patsubst %/main.go,%,$(wildcard provider-*/main.go generator-*/main.go))
 BIN := $(CURDIR)/bin
 TOOLS := $(BIN)/tools
 
-# An image is made of each module that is a program of the cluster.
-IMAGES ?= $(patsubst %/main.go,%,$(wildcard provider-*/main.go generator-*/main.go))
+IMAGES ?= $(PROGRAMS)
 IMAGE_VERSION ?= 0.0.0-dev
 ARCHS ?= amd64 arm64
 
@@ -103,9 +103,9 @@ soak: build ## Run the benchmark's steady load for 15 minutes and watch the queu
 generate: $(TOOLS)/controller-gen ## Write the deep copies and the CRDs of every folder named apis, the rights of every module, and the charts.
 	@for apis in $(APIS); do \
 		echo "$$apis"; \
-		(cd $$apis && $(TOOLS)/controller-gen paths=./... object crd:allowDangerousTypes=false output:crd:dir=crds); \
+		(cd $$apis && $(TOOLS)/controller-gen paths=./... object crd:allowDangerousTypes=false output:crd:dir=../manifests/crds); \
 	done
-	@go run ./hack/rights $(TOOLS)/controller-gen $(RIGHTS)
+	@go run ./hack/rights $(TOOLS)/controller-gen $(PROGRAMS)
 	@go run ./hack/charts
 
 .PHONY: charts

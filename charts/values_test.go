@@ -254,7 +254,7 @@ func moduleFlags(t *testing.T) []string {
 	t.Helper()
 	var flags []string
 	for _, module := range modules {
-		files, err := filepath.Glob(filepath.Join("..", module, "apis", "crds", "*.yaml"))
+		files, err := filepath.Glob(filepath.Join("..", module, "manifests", "crds", "*.yaml"))
 		must(t, err)
 		var kinds []string
 		for _, f := range files {

@@ -11,8 +11,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/testing/controlplane"
 	"github.com/direct-secrets/direct-secrets/common/testing/operatortest"
 	"github.com/direct-secrets/direct-secrets/generator-password/apis/v1alpha1"
-	"github.com/direct-secrets/direct-secrets/generator-password/config"
-	"github.com/direct-secrets/direct-secrets/generator-password/examples"
+	"github.com/direct-secrets/direct-secrets/generator-password/manifests"
 )
 
 // serving is a ClusterPassword that serves some namespaces; all if none is named.
@@ -26,7 +25,7 @@ func serving(s spec, conditions ...common.NamespaceCondition) *v1alpha1.ClusterP
 func TestGenerates(t *testing.T) {
 	const ns = "generates"
 	suite.Namespace(t, ns, nil)
-	suite.Start(t, "generator-password", config.RBAC, newOperator)
+	suite.Start(t, "generator-password", manifests.Rights, newOperator)
 	cases := map[string]struct {
 		settings wanted
 		keys     []string
@@ -67,7 +66,7 @@ func TestGenerates(t *testing.T) {
 func TestKeepPrevious(t *testing.T) {
 	const ns = "keep-previous"
 	suite.Namespace(t, ns, nil)
-	suite.Start(t, "generator-password", config.RBAC, newOperator)
+	suite.Start(t, "generator-password", manifests.Rights, newOperator)
 	g := namespaced(ns, "db", spec{GeneratorSpec: common.GeneratorSpec{KeepPrevious: true}})
 	suite.Create(t, g)
 	es := operatortest.Generated(ns, "db", "Password", "db")
@@ -99,8 +98,8 @@ func TestKeepPrevious(t *testing.T) {
 func TestGenerateExamples(t *testing.T) {
 	suite.Namespace(t, "shop", map[string]string{"passwords": "generated"})
 	suite.Namespace(t, "garden", nil)
-	suite.Start(t, "generator-password", config.RBAC, newOperator)
-	suite.Apply(t, examples.Password, func(*unstructured.Unstructured) {})
+	suite.Start(t, "generator-password", manifests.Rights, newOperator)
+	suite.Apply(t, operatortest.Example(t, manifests.Examples, "password.yaml"), func(*unstructured.Unstructured) {})
 	outside := operatortest.Generated("garden", "sessions", "ClusterPassword", "sessions")
 	suite.Create(t, outside)
 
@@ -126,7 +125,7 @@ func TestGenerateExamples(t *testing.T) {
 func TestBadGenerators(t *testing.T) {
 	const ns = "bad-generators"
 	suite.Namespace(t, ns, nil)
-	suite.Start(t, "generator-password", config.RBAC, newOperator)
+	suite.Start(t, "generator-password", manifests.Rights, newOperator)
 	// Each passes the rules of the CRD.
 	cases := map[string]struct {
 		why  string

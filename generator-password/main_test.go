@@ -12,20 +12,20 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider"
 	"github.com/direct-secrets/direct-secrets/common/testing/controlplane"
 	"github.com/direct-secrets/direct-secrets/common/testing/operatortest"
-	"github.com/direct-secrets/direct-secrets/generator-password/apis/crds"
 	"github.com/direct-secrets/direct-secrets/generator-password/apis/v1alpha1"
-	"github.com/direct-secrets/direct-secrets/generator-password/config"
-	"github.com/direct-secrets/direct-secrets/generator-password/examples"
+	"github.com/direct-secrets/direct-secrets/generator-password/manifests"
 	"github.com/direct-secrets/direct-secrets/generator-password/password"
 )
 
 var suite operatortest.Suite
 
-func TestMain(m *testing.M) { suite.Main(m, v1alpha1.AddToScheme, crds.All()) }
+func TestMain(m *testing.M) { suite.Main(m, v1alpha1.AddToScheme, manifests.CRDs) }
 
-func TestCRDs(t *testing.T) { operatortest.CheckCRDs(t, crds.All()) }
+func TestCRDs(t *testing.T) { operatortest.CheckCRDs(t, manifests.CRDs) }
 
-func TestExamples(t *testing.T) { suite.Examples(t, examples.Password) }
+func TestExamples(t *testing.T) {
+	suite.Examples(t, operatortest.Example(t, manifests.Examples, "password.yaml"))
+}
 
 type (
 	spec   = v1alpha1.PasswordSpec
@@ -118,7 +118,7 @@ func TestConditions(t *testing.T) {
 	for _, tc := range cases {
 		suite.Create(t, tc.object)
 	}
-	suite.Start(t, "generator-password", config.RBAC, newOperator)
+	suite.Start(t, "generator-password", manifests.Rights, newOperator)
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			controlplane.Eventually(t, func() string {

@@ -20,7 +20,7 @@ done
 tools=$PWD/bin/tools
 go -C "$out" mod edit -replace="github.com/direct-secrets/direct-secrets/common=$(realpath --relative-to="$out" common)"
 go -C "$out" mod tidy
-(cd "$out/apis" && "$tools/controller-gen" paths=./v1alpha1 object crd:allowDangerousTypes=false output:crd:dir=crds)
+(cd "$out/apis" && "$tools/controller-gen" paths=./v1alpha1 object crd:allowDangerousTypes=false output:crd:dir=../manifests/crds)
 go run ./hack/rights "$tools/controller-gen" "$out"
 gofmt -w "$out"
 echo "$out is laid out. Next: put the service's SDK into client/client.go, and read docs/provider.md."

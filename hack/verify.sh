@@ -73,7 +73,7 @@ echo "== sizes"
 within() {
 	if (($2 > $3)); then fail "$1 has $2 $4; at most $3 are allowed"; fi
 }
-for crd in $(find . -path '*/apis/crds/*.yaml'); do within "$crd" "$(wc -c <"$crd")" 60000 bytes; done
+for crd in $(find . -path '*/manifests/crds/*.yaml'); do within "$crd" "$(wc -c <"$crd")" 60000 bytes; done
 for main in provider-*/main.go generator-*/main.go; do
 	if [[ -f $main ]]; then within "$main" "$(wc -l <"$main")" 40 lines; fi
 done

@@ -18,8 +18,8 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/testing/controlplane"
 	"github.com/direct-secrets/direct-secrets/common/testing/operatortest"
 	"github.com/direct-secrets/direct-secrets/provider-aws/apis/v1alpha1"
-	"github.com/direct-secrets/direct-secrets/provider-aws/config"
 	"github.com/direct-secrets/direct-secrets/provider-aws/emulator"
+	"github.com/direct-secrets/direct-secrets/provider-aws/manifests"
 )
 
 // stores make a store of each Kind of AWS in a namespace.
@@ -107,7 +107,7 @@ func TestBadAuth(t *testing.T) {
 	suite.Secret(t, ns, "aws", accessKey)
 	suite.Secret(t, ns, "expired", expiredKey(t, srv, roles+"first"))
 	suite.Secret(t, ns, "bad", map[string]string{"id": "AKIAUNKNOWN", "key": "c4n4ry", "token": "c4n4ry", "blank": " \n"})
-	suite.Start(t, "provider-aws", config.RBAC, newOperator)
+	suite.Start(t, "provider-aws", manifests.Rights, newOperator)
 
 	ref := func(name, key string) common.SecretKeySelector {
 		return common.SecretKeySelector{Name: name, Key: key}

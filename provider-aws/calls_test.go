@@ -8,8 +8,8 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider"
 	"github.com/direct-secrets/direct-secrets/common/testing/operatortest"
 	"github.com/direct-secrets/direct-secrets/provider-aws/apis/v1alpha1"
-	"github.com/direct-secrets/direct-secrets/provider-aws/config"
 	"github.com/direct-secrets/direct-secrets/provider-aws/emulator"
+	"github.com/direct-secrets/direct-secrets/provider-aws/manifests"
 )
 
 // TestCalls counts what objects cost: reads, and sessions of a role.
@@ -24,7 +24,7 @@ func TestCalls(t *testing.T) {
 		srv.PutParameter(key, operatortest.TenProperties)
 	}
 	suite.Namespace(t, ns, nil)
-	suite.Start(t, "provider-aws", config.RBAC, newOperator)
+	suite.Start(t, "provider-aws", manifests.Rights, newOperator)
 
 	spec := v1alpha1.AWSSpec{Region: "us-east-1", Endpoint: srv.URL(), Role: role, Auth: byToken()}
 	all := map[string]provider.Object{}

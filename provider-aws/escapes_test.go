@@ -9,8 +9,8 @@ import (
 	common "github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/testing/operatortest"
 	"github.com/direct-secrets/direct-secrets/provider-aws/apis/v1alpha1"
-	"github.com/direct-secrets/direct-secrets/provider-aws/config"
 	"github.com/direct-secrets/direct-secrets/provider-aws/emulator"
+	"github.com/direct-secrets/direct-secrets/provider-aws/manifests"
 )
 
 // calls returns all that an emulator was asked for.
@@ -41,7 +41,7 @@ func TestEscapes(t *testing.T) {
 	foreign := *bank.ARN
 	suite.Namespace(t, ns, nil)
 	suite.Secret(t, ns, "aws", accessKey)
-	suite.Start(t, "provider-aws", config.RBAC, newOperator)
+	suite.Start(t, "provider-aws", manifests.Rights, newOperator)
 
 	auth := byKey()
 	auth.SecretRef.AccessKeyIDSecretRef.Namespace, auth.SecretRef.SecretAccessKeySecretRef.Namespace = ns, ns

@@ -22,9 +22,8 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/testing/controlplane"
 	"github.com/direct-secrets/direct-secrets/common/testing/operatortest"
 	"github.com/direct-secrets/direct-secrets/provider-aws/apis/v1alpha1"
-	"github.com/direct-secrets/direct-secrets/provider-aws/config"
 	"github.com/direct-secrets/direct-secrets/provider-aws/emulator"
-	"github.com/direct-secrets/direct-secrets/provider-aws/examples"
+	"github.com/direct-secrets/direct-secrets/provider-aws/manifests"
 )
 
 func newECR(namespace, name string, s v1alpha1.AWSSpec) *v1alpha1.ECRAuthorizationToken {
@@ -87,7 +86,7 @@ func TestGenerates(t *testing.T) {
 	srv := startEmulator(t, emulator.WithRoles(trusting(role, ns, "default")))
 	suite.Namespace(t, ns, nil)
 	suite.Secret(t, ns, "aws", accessKey)
-	suite.Start(t, "provider-aws", config.RBAC, newOperator)
+	suite.Start(t, "provider-aws", manifests.Rights, newOperator)
 
 	spec := func(a *v1alpha1.AWSAuth, role string) v1alpha1.AWSSpec {
 		return v1alpha1.AWSSpec{Region: "us-east-1", Endpoint: srv.URL(), Auth: a, Role: role}
@@ -135,7 +134,7 @@ func TestReplacedInTime(t *testing.T) {
 	srv := startEmulator(t, emulator.WithClock(func() time.Time { return time.Now().Add(life - 12*time.Hour) }))
 	suite.Namespace(t, ns, nil)
 	suite.Secret(t, ns, "aws", accessKey)
-	suite.Start(t, "provider-aws", config.RBAC, newOperator)
+	suite.Start(t, "provider-aws", manifests.Rights, newOperator)
 	suite.Create(t, newECR(ns, "registry", v1alpha1.AWSSpec{Region: "us-east-1", Endpoint: srv.URL(), Auth: byKey()}))
 	es := operatortest.Generated(ns, "registry", "ECRAuthorizationToken", "registry")
 	suite.Create(t, es)
@@ -172,9 +171,9 @@ func TestGenerateExamples(t *testing.T) {
 		emulator.WithRoles(trusting(roles+"shop-images", ns, "shop"), trusting(roles+"shop-reports", ns, "shop")))
 	suite.Namespace(t, ns, nil)
 	suite.Create(t, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "shop"}})
-	suite.Start(t, "provider-aws", config.RBAC, newOperator)
-	for _, manifest := range [][]byte{examples.ECRAuthorizationToken, examples.STSSessionToken} {
-		suite.Apply(t, manifest, func(o *unstructured.Unstructured) {
+	suite.Start(t, "provider-aws", manifests.Rights, newOperator)
+	for _, name := range []string{"ecrauthorizationtoken.yaml", "stssessiontoken.yaml"} {
+		suite.Apply(t, operatortest.Example(t, manifests.Examples, name), func(o *unstructured.Unstructured) {
 			if o.GetNamespace() != "" {
 				o.SetNamespace(ns)
 			}
@@ -233,7 +232,7 @@ func TestBadGenerators(t *testing.T) {
 	} {
 		suite.Secret(t, ns, name, data)
 	}
-	suite.Start(t, "provider-aws", config.RBAC, newOperator)
+	suite.Start(t, "provider-aws", manifests.Rights, newOperator)
 
 	of := func(secret string) *v1alpha1.AWSAuth {
 		a := byKey()

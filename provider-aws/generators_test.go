@@ -13,16 +13,17 @@ import (
 	common "github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/inspect"
 	"github.com/direct-secrets/direct-secrets/common/provider"
+	"github.com/direct-secrets/direct-secrets/common/testing/operatortest"
 	"github.com/direct-secrets/direct-secrets/provider-aws/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/provider-aws/awsconfig/awstest"
 	"github.com/direct-secrets/direct-secrets/provider-aws/ecrtoken"
-	"github.com/direct-secrets/direct-secrets/provider-aws/examples"
+	"github.com/direct-secrets/direct-secrets/provider-aws/manifests"
 	"github.com/direct-secrets/direct-secrets/provider-aws/ststoken"
 )
 
 func TestGeneratorExamples(t *testing.T) {
-	suite.Examples(t, examples.ECRAuthorizationToken)
-	suite.Examples(t, examples.STSSessionToken)
+	suite.Examples(t, operatortest.Example(t, manifests.Examples, "ecrauthorizationtoken.yaml"))
+	suite.Examples(t, operatortest.Example(t, manifests.Examples, "stssessiontoken.yaml"))
 }
 
 // TestGeneratorTemplates renders the templates of the examples with what the generators make.
@@ -41,7 +42,7 @@ func TestGeneratorTemplates(t *testing.T) {
 	}
 
 	login := made(awstest.Connect(t, &v1alpha1.ECRAuthorizationToken{}, ecrtoken.Connect[*v1alpha1.ECRAuthorizationToken], srv.URL()))
-	pull := rendered(t, examples.ECRAuthorizationToken, login)
+	pull := rendered(t, operatortest.Example(t, manifests.Examples, "ecrauthorizationtoken.yaml"), login)
 	var got, want any
 	if err := json.Unmarshal(pull[".dockerconfigjson"], &got); err != nil {
 		t.Fatalf("%s: %s", pull[".dockerconfigjson"], err)
@@ -58,7 +59,7 @@ func TestGeneratorTemplates(t *testing.T) {
 	wantKey := map[string][]byte{
 		"AWS_ACCESS_KEY_ID": key.Values["access_key_id"], "AWS_SECRET_ACCESS_KEY": key.Values["secret_access_key"], "AWS_SESSION_TOKEN": key.Values["session_token"],
 	}
-	if diff := cmp.Diff(wantKey, rendered(t, examples.STSSessionToken, key)); diff != "" {
+	if diff := cmp.Diff(wantKey, rendered(t, operatortest.Example(t, manifests.Examples, "stssessiontoken.yaml"), key)); diff != "" {
 		t.Errorf("An access key has the names of SDKs: -want, +got:\n%s", diff)
 	}
 }

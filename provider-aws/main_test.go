@@ -16,18 +16,16 @@ import (
 	common "github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/testing/controlplane"
 	"github.com/direct-secrets/direct-secrets/common/testing/operatortest"
-	"github.com/direct-secrets/direct-secrets/provider-aws/apis/crds"
 	"github.com/direct-secrets/direct-secrets/provider-aws/apis/v1alpha1"
-	"github.com/direct-secrets/direct-secrets/provider-aws/config"
 	"github.com/direct-secrets/direct-secrets/provider-aws/emulator"
-	"github.com/direct-secrets/direct-secrets/provider-aws/examples"
+	"github.com/direct-secrets/direct-secrets/provider-aws/manifests"
 )
 
 var suite operatortest.Suite
 
-func TestMain(m *testing.M) { suite.Main(m, v1alpha1.AddToScheme, crds.All()) }
+func TestMain(m *testing.M) { suite.Main(m, v1alpha1.AddToScheme, manifests.CRDs) }
 
-func TestCRDs(t *testing.T) { operatortest.CheckCRDs(t, crds.All()) }
+func TestCRDs(t *testing.T) { operatortest.CheckCRDs(t, manifests.CRDs) }
 
 func newStore(namespace, name string, spec v1alpha1.AWSSpec) *v1alpha1.AWSSecretsManager {
 	return &v1alpha1.AWSSecretsManager{
@@ -98,7 +96,7 @@ func TestProvider(t *testing.T) {
 		suite.Namespace(t, name, labels)
 		suite.Secret(t, name, "aws", accessKey)
 	}
-	suite.Start(t, "provider-aws", config.RBAC, newOperator)
+	suite.Start(t, "provider-aws", manifests.Rights, newOperator)
 	t.Run("Namespaced", func(t *testing.T) { testNamespaced(t, srv, role) })
 	t.Run("Cluster", func(t *testing.T) { testCluster(t, srv) })
 	t.Run("Example", func(t *testing.T) { testExample(t, srv) })
@@ -214,7 +212,7 @@ func applyExample(t *testing.T, srv *emulator.Server, manifest []byte) {
 // makes another password; what the second has pushed follows.
 func testPushExample(t *testing.T, srv *emulator.Server) {
 	srv.Put("shared/passwords", []byte(`{"bakery":"theirs"}`))
-	applyExample(t, srv, examples.PushSecret)
+	applyExample(t, srv, operatortest.Example(t, manifests.Examples, "pushsecret.yaml"))
 	value := func(name string) string {
 		v, _ := srv.Get(name)
 		return string(v)
@@ -247,7 +245,7 @@ func testExample(t *testing.T, srv *emulator.Server) {
 	srv.PutParameter("/bakery/oven/password", "now", emulator.Secure())
 	srv.PutParameter("/bakery/settings/heat", "230")
 	srv.PutParameter("/bakery/settings/minutes", "40")
-	applyExample(t, srv, examples.ParameterStore)
+	applyExample(t, srv, operatortest.Example(t, manifests.Examples, "parameterstore.yaml"))
 	for name, want := range map[string]map[string]string{
 		"oven":     {"password": "now", "password-before": "before"},
 		"settings": {"heat": "230", "minutes": "40"},

@@ -17,8 +17,8 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/testing/controlplane"
 	"github.com/direct-secrets/direct-secrets/common/testing/operatortest"
 	"github.com/direct-secrets/direct-secrets/provider-gcp/apis/v1alpha1"
-	"github.com/direct-secrets/direct-secrets/provider-gcp/config"
 	"github.com/direct-secrets/direct-secrets/provider-gcp/emulator"
+	"github.com/direct-secrets/direct-secrets/provider-gcp/manifests"
 )
 
 func newClusterStore(spec v1alpha1.GCPSpec, serves common.ClusterStoreSpec) *v1alpha1.ClusterGCPSecretManager {
@@ -85,7 +85,7 @@ func TestBadAuth(t *testing.T) {
 		"stranger":      string(stranger.Key(reader)),
 		"elsewhere":     string(with(t, good, "token_uri", "https://evil.example/token")),
 	})
-	suite.Start(t, "provider-gcp", config.RBAC, newOperator)
+	suite.Start(t, "provider-gcp", manifests.Rights, newOperator)
 
 	file := func(name, key string) *v1alpha1.GCPAuth {
 		return &v1alpha1.GCPAuth{SecretRef: &v1alpha1.GCPSecretRef{SecretAccessKeySecretRef: common.SecretKeySelector{Name: name, Key: key}}}

@@ -8,8 +8,8 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider"
 	"github.com/direct-secrets/direct-secrets/common/testing/operatortest"
 	"github.com/direct-secrets/direct-secrets/provider-gcp/apis/v1alpha1"
-	"github.com/direct-secrets/direct-secrets/provider-gcp/config"
 	"github.com/direct-secrets/direct-secrets/provider-gcp/emulator"
+	"github.com/direct-secrets/direct-secrets/provider-gcp/manifests"
 )
 
 // TestCalls counts what objects cost: reads and logins.
@@ -22,7 +22,7 @@ func TestCalls(t *testing.T) {
 	}
 	suite.Namespace(t, ns, nil)
 	suite.Secret(t, ns, "gcp", map[string]string{"key.json": string(srv.Key(reader))})
-	suite.Start(t, "provider-gcp", config.RBAC, newOperator)
+	suite.Start(t, "provider-gcp", manifests.Rights, newOperator)
 
 	spec := func(namespace string) v1alpha1.GCPSpec {
 		return v1alpha1.GCPSpec{ProjectID: emulator.DefaultProject, Endpoint: srv.URL(), Auth: byKey(namespace)}

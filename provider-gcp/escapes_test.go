@@ -6,8 +6,8 @@ import (
 	common "github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/testing/operatortest"
 	"github.com/direct-secrets/direct-secrets/provider-gcp/apis/v1alpha1"
-	"github.com/direct-secrets/direct-secrets/provider-gcp/config"
 	"github.com/direct-secrets/direct-secrets/provider-gcp/emulator"
+	"github.com/direct-secrets/direct-secrets/provider-gcp/manifests"
 )
 
 // TestEscapes tries to get from namespace market at secrets of bank, as a service account that may read
@@ -20,7 +20,7 @@ func TestEscapes(t *testing.T) {
 	}
 	suite.Namespace(t, ns, nil)
 	suite.Secret(t, ns, "gcp", map[string]string{"key.json": string(srv.Key(reader))})
-	suite.Start(t, "provider-gcp", config.RBAC, newOperator)
+	suite.Start(t, "provider-gcp", manifests.Rights, newOperator)
 	callsOf := func(srv *emulator.Server) func() []string {
 		return func() []string {
 			all := []string{}

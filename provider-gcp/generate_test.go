@@ -16,9 +16,8 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/testing/controlplane"
 	"github.com/direct-secrets/direct-secrets/common/testing/operatortest"
 	"github.com/direct-secrets/direct-secrets/provider-gcp/apis/v1alpha1"
-	"github.com/direct-secrets/direct-secrets/provider-gcp/config"
 	"github.com/direct-secrets/direct-secrets/provider-gcp/emulator"
-	"github.com/direct-secrets/direct-secrets/provider-gcp/examples"
+	"github.com/direct-secrets/direct-secrets/provider-gcp/manifests"
 )
 
 type tokenSpec = v1alpha1.GCPAccessTokenSpec
@@ -54,7 +53,7 @@ func TestGenerates(t *testing.T) {
 	t.Setenv("HOME", t.TempDir()) // gcloud keeps a file there.
 	suite.Namespace(t, ns, nil)
 	suite.Secret(t, ns, "gcp", map[string]string{"key.json": string(srv.Key(reader))})
-	suite.Start(t, "provider-gcp", config.RBAC, newOperator)
+	suite.Start(t, "provider-gcp", manifests.Rights, newOperator)
 
 	by := func(a *v1alpha1.GCPAuth) tokenSpec { return tokenSpec{Endpoint: srv.URL(), Auth: a} }
 	cases := map[string]struct {
@@ -94,7 +93,7 @@ func TestBeside(t *testing.T) {
 		suite.Namespace(t, ns, nil)
 		suite.Secret(t, ns, "gcp", map[string]string{"key.json": string(srv.Key(account))})
 	}
-	suite.Start(t, "provider-gcp", config.RBAC, newOperator)
+	suite.Start(t, "provider-gcp", manifests.Rights, newOperator)
 	g := newClusterTokens("beside", tokenSpec{Endpoint: srv.URL(), Auth: byKey("")})
 	g.Spec.AuthenticationScope = common.ScopeManifestNamespace
 	suite.Create(t, g)
@@ -113,7 +112,7 @@ func TestReplacedInTime(t *testing.T) {
 	srv := startEmulator(t, emulator.WithTokenLife(30*time.Second))
 	suite.Namespace(t, ns, nil)
 	suite.Secret(t, ns, "gcp", map[string]string{"key.json": string(srv.Key(reader))})
-	suite.Start(t, "provider-gcp", config.RBAC, newOperator)
+	suite.Start(t, "provider-gcp", manifests.Rights, newOperator)
 	spec := tokenSpec{Endpoint: srv.URL(), Auth: byKey("")}
 	suite.Create(t, newTokens(ns, "registry", spec))
 	es := operatortest.Generated(ns, "registry", "GCPAccessToken", "registry")
@@ -142,8 +141,8 @@ func TestGenerateExample(t *testing.T) {
 	srv.AddProvider(emulator.Provider{Audience: poolProvider, Subjects: []string{"system:serviceaccount:" + ns + ":puller"}})
 	suite.Namespace(t, ns, nil)
 	suite.Create(t, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "puller"}})
-	suite.Start(t, "provider-gcp", config.RBAC, newOperator)
-	suite.Apply(t, examples.AccessToken, func(o *unstructured.Unstructured) {
+	suite.Start(t, "provider-gcp", manifests.Rights, newOperator)
+	suite.Apply(t, operatortest.Example(t, manifests.Examples, "accesstoken.yaml"), func(o *unstructured.Unstructured) {
 		o.SetNamespace(ns)
 		if o.GetKind() != "GCPAccessToken" {
 			return
@@ -188,7 +187,7 @@ func TestBadGenerators(t *testing.T) {
 	suite.Namespace(t, ns, nil)
 	suite.Secret(t, ns, "gcp", map[string]string{"key.json": string(good)})
 	suite.Secret(t, ns, "deleted", map[string]string{"key.json": string(deleted)})
-	suite.Start(t, "provider-gcp", config.RBAC, newOperator)
+	suite.Start(t, "provider-gcp", manifests.Rights, newOperator)
 
 	file := func(secret string) *v1alpha1.GCPAuth {
 		a := byKey("")

@@ -16,11 +16,9 @@ import (
 	common "github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/testing/controlplane"
 	"github.com/direct-secrets/direct-secrets/common/testing/operatortest"
-	"github.com/direct-secrets/direct-secrets/provider-gcp/apis/crds"
 	"github.com/direct-secrets/direct-secrets/provider-gcp/apis/v1alpha1"
-	"github.com/direct-secrets/direct-secrets/provider-gcp/config"
 	"github.com/direct-secrets/direct-secrets/provider-gcp/emulator"
-	"github.com/direct-secrets/direct-secrets/provider-gcp/examples"
+	"github.com/direct-secrets/direct-secrets/provider-gcp/manifests"
 )
 
 const (
@@ -30,9 +28,9 @@ const (
 
 var suite operatortest.Suite
 
-func TestMain(m *testing.M) { suite.Main(m, v1alpha1.AddToScheme, crds.All()) }
+func TestMain(m *testing.M) { suite.Main(m, v1alpha1.AddToScheme, manifests.CRDs) }
 
-func TestCRDs(t *testing.T) { operatortest.CheckCRDs(t, crds.All()) }
+func TestCRDs(t *testing.T) { operatortest.CheckCRDs(t, manifests.CRDs) }
 
 func newStore(namespace, name string, spec v1alpha1.GCPSpec) *v1alpha1.GCPSecretManager {
 	return &v1alpha1.GCPSecretManager{
@@ -131,8 +129,10 @@ func TestGeneratorCRD(t *testing.T) {
 
 func TestExamples(t *testing.T) {
 	suite.Create(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}})
-	docs := append(bytes.Split(examples.SecretManager, []byte("\n---\n")), examples.WorkloadIdentity)
-	docs = append(docs, bytes.Split(examples.AccessToken, []byte("\n---\n"))...)
+	var docs [][]byte
+	for _, name := range []string{"secretmanager.yaml", "workloadidentity.yaml", "accesstoken.yaml"} {
+		docs = append(docs, bytes.Split(operatortest.Example(t, manifests.Examples, name), []byte("\n---\n"))...)
+	}
 	for _, doc := range docs {
 		o := &unstructured.Unstructured{}
 		if err := yaml.Unmarshal(doc, &o.Object); err != nil {
@@ -187,7 +187,7 @@ func TestProvider(t *testing.T) {
 	suite.Create(t, newStore("orders", "nobody", spec))
 	suite.Create(t, newStore("orders", "ambient", v1alpha1.GCPSpec{ProjectID: emulator.DefaultProject}))
 
-	suite.Start(t, "provider-gcp", config.RBAC, newOperator)
+	suite.Start(t, "provider-gcp", manifests.Rights, newOperator)
 	refs := map[string]string{"by-key": "GCPSecretManager", "by-token": "GCPSecretManager", "by-impersonation": "GCPSecretManager", "shared": "ClusterGCPSecretManager"}
 	for name, kind := range refs {
 		suite.Create(t, operatortest.ExternalSecret("orders", name, kind, name, "orders-db", "password"))

@@ -18,7 +18,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/testing/controlplane"
 	"github.com/direct-secrets/direct-secrets/common/testing/operatortest"
 	"github.com/direct-secrets/direct-secrets/provider-vault/apis/v1alpha1"
-	"github.com/direct-secrets/direct-secrets/provider-vault/config"
+	"github.com/direct-secrets/direct-secrets/provider-vault/manifests"
 	"github.com/direct-secrets/direct-secrets/provider-vault/vaulttest"
 )
 
@@ -123,7 +123,7 @@ func TestBadAuth(t *testing.T) {
 		noAccount   = "ServiceAccount bad-auth/nobody does not exist"
 	)
 	srv, overTLS := badAuth(t, ns)
-	suite.Start(t, "provider-vault", config.RBAC, newOperator)
+	suite.Start(t, "provider-vault", manifests.Rights, newOperator)
 
 	in := func(key string) common.SecretKeySelector { return ref("vault", key) }
 	p := func(key string) *common.SecretKeySelector { return new(ref("vault", key)) }

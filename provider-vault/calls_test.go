@@ -9,7 +9,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider"
 	"github.com/direct-secrets/direct-secrets/common/testing/operatortest"
 	"github.com/direct-secrets/direct-secrets/provider-vault/apis/v1alpha1"
-	"github.com/direct-secrets/direct-secrets/provider-vault/config"
+	"github.com/direct-secrets/direct-secrets/provider-vault/manifests"
 	"github.com/direct-secrets/direct-secrets/provider-vault/vaulttest"
 )
 
@@ -28,7 +28,7 @@ func TestCalls(t *testing.T) {
 		srv.Do(http.MethodPost, "secret/data/"+key, vaulttest.M{"data": json.RawMessage(operatortest.TenProperties)})
 	}
 	suite.Namespace(t, ns, nil)
-	suite.Start(t, "provider-vault", config.RBAC, newOperator)
+	suite.Start(t, "provider-vault", manifests.Rights, newOperator)
 
 	spec := func(namespace string) v1alpha1.VaultKVSpec {
 		return v1alpha1.VaultKVSpec{Path: "secret", VaultServer: v1alpha1.VaultServer{Server: srv.URL, Auth: &v1alpha1.VaultAuth{Kubernetes: &v1alpha1.KubernetesAuth{

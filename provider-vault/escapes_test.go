@@ -7,7 +7,7 @@ import (
 	common "github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/testing/operatortest"
 	"github.com/direct-secrets/direct-secrets/provider-vault/apis/v1alpha1"
-	"github.com/direct-secrets/direct-secrets/provider-vault/config"
+	"github.com/direct-secrets/direct-secrets/provider-vault/manifests"
 	"github.com/direct-secrets/direct-secrets/provider-vault/vaulttest"
 )
 
@@ -22,7 +22,7 @@ func TestEscapes(t *testing.T) {
 	}
 	suite.Namespace(t, ns, nil)
 	suite.Secret(t, ns, "vault", map[string]string{"token": srv.Token(vaulttest.M{"policies": []string{"reader"}})})
-	suite.Start(t, "provider-vault", config.RBAC, newOperator)
+	suite.Start(t, "provider-vault", manifests.Rights, newOperator)
 	callsOf := func(srv *vaulttest.Server) func() []string {
 		return func() []string {
 			all := []string{}

@@ -18,7 +18,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/testing/controlplane"
 	"github.com/direct-secrets/direct-secrets/common/testing/operatortest"
 	"github.com/direct-secrets/direct-secrets/provider-vault/apis/v1alpha1"
-	"github.com/direct-secrets/direct-secrets/provider-vault/config"
+	"github.com/direct-secrets/direct-secrets/provider-vault/manifests"
 	"github.com/direct-secrets/direct-secrets/provider-vault/vaulttest"
 )
 
@@ -93,7 +93,7 @@ func TestGenerates(t *testing.T) {
 	suite.Namespace(t, ns, nil)
 	byRole := appRole(t, srv, ns, "shop", "maker")
 	suite.Secret(t, ns, "vault", map[string]string{"token": srv.Token(vaulttest.M{"policies": []string{"maker"}, "ttl": "2h"})})
-	suite.Start(t, "provider-vault", config.RBAC, newOperator)
+	suite.Start(t, "provider-vault", manifests.Rights, newOperator)
 
 	byToken := &v1alpha1.VaultAuth{TokenSecretRef: new(ref("vault", "token"))}
 	byAccount := &v1alpha1.VaultAuth{Kubernetes: &v1alpha1.KubernetesAuth{Role: "shop", ServiceAccountRef: &common.ServiceAccountSelector{Name: "default"}}}
@@ -161,7 +161,7 @@ func TestRevokedLast(t *testing.T) {
 	suite.Create(t, newDynamic(ns, "db", s))
 	somebody := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "somebody"}}
 	suite.Create(t, somebody)
-	suite.Start(t, "provider-vault", config.RBAC, newOperator)
+	suite.Start(t, "provider-vault", manifests.Rights, newOperator)
 	es := operatortest.Generated(ns, "db", "VaultDynamicSecret", "db")
 	suite.Create(t, es)
 	first := suite.Synced(t, es)["username"]
@@ -250,7 +250,7 @@ func TestLeases(t *testing.T) {
 	users, at := map[string]string{}, map[string]string{}
 
 	ok := t.Run("Renewed", func(t *testing.T) {
-		suite.Start(t, "provider-vault", config.RBAC, newOperator)
+		suite.Start(t, "provider-vault", manifests.Rights, newOperator)
 		for _, name := range names {
 			es := operatortest.Generated(ns, name, "VaultDynamicSecret", name)
 			if err := suite.API.Create(t.Context(), es); err != nil { // It outlives this operator.
@@ -277,7 +277,7 @@ func TestLeases(t *testing.T) {
 		holds(t, name) // The end of the operator leaves it alone.
 	}
 	t.Run("Restarted", func(t *testing.T) {
-		suite.Start(t, "provider-vault", config.RBAC, newOperator)
+		suite.Start(t, "provider-vault", manifests.Rights, newOperator)
 		controlplane.Eventually(t, func() string {
 			if user := holds(t, "kept"); user != users["kept"] {
 				t.Fatal("Secret kept holds another account, though the token that made it can be renewed")
@@ -314,7 +314,7 @@ func TestMayNotRevoke(t *testing.T) {
 	s := asks(srv, "accounts/creds/short", appRole(t, srv, ns, "shop", "maker"))
 	s.RevocationDelay = "0s"
 	suite.Create(t, newDynamic(ns, "db", s))
-	suite.Start(t, "provider-vault", config.RBAC, newOperator)
+	suite.Start(t, "provider-vault", manifests.Rights, newOperator)
 	es := operatortest.Generated(ns, "db", "VaultDynamicSecret", "db")
 	suite.Create(t, es)
 	first := suite.Synced(t, es)["username"]
@@ -351,7 +351,7 @@ func TestRefusedPaths(t *testing.T) {
 	srv.Policy("maker", toMake+`path "other/*" { capabilities = ["read"] }`)
 	suite.Namespace(t, ns, nil)
 	auth := appRole(t, srv, ns, "shop", "maker")
-	suite.Start(t, "provider-vault", config.RBAC, newOperator)
+	suite.Start(t, "provider-vault", manifests.Rights, newOperator)
 	cases := map[string]struct{ why, path, says string }{
 		"Denied":  {"The policy says no.", "secret/creds/app", `Denied: VaultDynamicSecret "denied": spec.path: access denied; allow read on "secret/creds/app" in a policy`},
 		"Role":    {"There is no such role.", "accounts/creds/none", `Invalid: VaultDynamicSecret "role": spec.path: Vault rejects the request to "accounts/creds/none"`},
@@ -386,7 +386,7 @@ func TestBadGenerators(t *testing.T) {
 	suite.Namespace(t, ns, nil)
 	good := appRole(t, srv, ns, "shop", "maker")
 	suite.Secret(t, ns, "vault", map[string]string{"token": "hvs.c4n4ry"})
-	suite.Start(t, "provider-vault", config.RBAC, newOperator)
+	suite.Start(t, "provider-vault", manifests.Rights, newOperator)
 
 	wrong := good.DeepCopy()
 	wrong.AppRole.SecretRef = ref("vault", "token")

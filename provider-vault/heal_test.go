@@ -13,7 +13,7 @@ import (
 	common "github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/testing/controlplane"
 	"github.com/direct-secrets/direct-secrets/common/testing/operatortest"
-	"github.com/direct-secrets/direct-secrets/provider-vault/config"
+	"github.com/direct-secrets/direct-secrets/provider-vault/manifests"
 	"github.com/direct-secrets/direct-secrets/provider-vault/vaulttest"
 )
 
@@ -34,7 +34,7 @@ func TestOutages(t *testing.T) {
 	es := operatortest.ExternalSecret("outages", "db", "VaultKV", "prod", "db", "password")
 	es.Spec.RefreshInterval = "1s"
 	suite.Create(t, es)
-	suite.Start(t, "provider-vault", config.RBAC, newOperator)
+	suite.Start(t, "provider-vault", manifests.Rights, newOperator)
 	synced := func(value string) {
 		t.Helper()
 		controlplane.Eventually(t, func() string {
@@ -121,7 +121,7 @@ func TestOneLogin(t *testing.T) {
 		all[i] = operatortest.ExternalSecret("one-login", key, "VaultKV", "prod", key, "password")
 		suite.Create(t, all[i])
 	}
-	suite.Start(t, "provider-vault", config.RBAC, newOperator)
+	suite.Start(t, "provider-vault", manifests.Rights, newOperator)
 	for round := range rounds + 1 {
 		request := strings.Repeat("x", round)
 		if round > 0 {

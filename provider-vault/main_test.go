@@ -13,22 +13,24 @@ import (
 	common "github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/testing/controlplane"
 	"github.com/direct-secrets/direct-secrets/common/testing/operatortest"
-	"github.com/direct-secrets/direct-secrets/provider-vault/apis/crds"
 	"github.com/direct-secrets/direct-secrets/provider-vault/apis/v1alpha1"
-	"github.com/direct-secrets/direct-secrets/provider-vault/config"
-	"github.com/direct-secrets/direct-secrets/provider-vault/examples"
+	"github.com/direct-secrets/direct-secrets/provider-vault/manifests"
 	"github.com/direct-secrets/direct-secrets/provider-vault/vaulttest"
 )
 
 var suite operatortest.Suite
 
-func TestMain(m *testing.M) { suite.Main(m, v1alpha1.AddToScheme, crds.All()) }
+func TestMain(m *testing.M) { suite.Main(m, v1alpha1.AddToScheme, manifests.CRDs) }
 
-func TestCRDs(t *testing.T) { operatortest.CheckCRDs(t, crds.All()) }
+func TestCRDs(t *testing.T) { operatortest.CheckCRDs(t, manifests.CRDs) }
 
-func TestExamples(t *testing.T) { suite.Examples(t, examples.VaultKV) }
+func TestExamples(t *testing.T) {
+	suite.Examples(t, operatortest.Example(t, manifests.Examples, "vaultkv.yaml"))
+}
 
-func TestGeneratorExamples(t *testing.T) { suite.Examples(t, examples.VaultDynamicSecret) }
+func TestGeneratorExamples(t *testing.T) {
+	suite.Examples(t, operatortest.Example(t, manifests.Examples, "vaultdynamicsecret.yaml"))
+}
 
 func ref(name, key string) common.SecretKeySelector {
 	return common.SecretKeySelector{Name: name, Key: key}
@@ -187,7 +189,7 @@ func TestProvider(t *testing.T) {
 		ClusterStoreSpec: common.ClusterStoreSpec{Conditions: []common.StoreCondition{{NamespaceCondition: common.NamespaceCondition{Namespaces: []string{"shop"}}, AllowedKeys: []string{"${namespace}/*"}}}},
 	}})
 
-	suite.Start(t, "provider-vault", config.RBAC, newOperator)
+	suite.Start(t, "provider-vault", manifests.Rights, newOperator)
 	for s, kind := range map[string]string{"good": "VaultKV", "bad": "VaultKV", "account": "VaultKV", "shared": "ClusterVaultKV"} {
 		suite.Create(t, operatortest.ExternalSecret("shop", s, kind, s, "shop/db", "password"))
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/testing/controlplane"
 	"github.com/direct-secrets/direct-secrets/common/testing/operatortest"
 	"github.com/direct-secrets/direct-secrets/provider-vault/apis/v1alpha1"
-	"github.com/direct-secrets/direct-secrets/provider-vault/config"
+	"github.com/direct-secrets/direct-secrets/provider-vault/manifests"
 	"github.com/direct-secrets/direct-secrets/provider-vault/vaulttest"
 )
 
@@ -113,7 +113,7 @@ func TestNewAuthority(t *testing.T) {
 		suite.Create(t, s)
 		stores[name] = s
 	}
-	suite.Start(t, "provider-vault", config.RBAC, newOperator)
+	suite.Start(t, "provider-vault", manifests.Rights, newOperator)
 	wantSynced := func(store, name string) {
 		t.Helper()
 		suite.Create(t, operatortest.ExternalSecret("tls", name, "VaultKV", store, "db", "password"))

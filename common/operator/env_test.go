@@ -21,11 +21,10 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/direct-secrets/direct-secrets/common/apis/crds"
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/manifests"
 	"github.com/direct-secrets/direct-secrets/common/operator"
 	"github.com/direct-secrets/direct-secrets/common/provider/fake"
-	fakecrds "github.com/direct-secrets/direct-secrets/common/provider/fake/apis/crds"
 	fakev1 "github.com/direct-secrets/direct-secrets/common/provider/fake/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/testing/controlplane"
 )
@@ -49,7 +48,7 @@ func TestMain(m *testing.M) {
 		cluster, config = c, c.Config()
 		api, err = client.New(config, client.Options{Scheme: scheme})
 		return err
-	}, controlplane.WithCRDs(append(fakecrds.All(), crds.All()...)...), controlplane.WithAuditLog())
+	}, controlplane.WithCRDs(controlplane.Manifests(fake.CRDs, manifests.CRDs)...), controlplane.WithAuditLog())
 }
 
 // env is a namespace with an operator and a provider of its own, so that tests run in parallel.

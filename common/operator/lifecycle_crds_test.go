@@ -14,11 +14,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/direct-secrets/direct-secrets/common/apis/crds"
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/manifests"
 	"github.com/direct-secrets/direct-secrets/common/operator"
 	"github.com/direct-secrets/direct-secrets/common/provider/fake"
-	fakecrds "github.com/direct-secrets/direct-secrets/common/provider/fake/apis/crds"
 	"github.com/direct-secrets/direct-secrets/common/testing/controlplane"
 )
 
@@ -33,7 +32,7 @@ type removal struct {
 
 func newRemoval(t *testing.T) *removal {
 	t.Helper()
-	c, err := controlplane.Start(t.Context(), controlplane.WithCRDs(append(fakecrds.All(), crds.All()...)...))
+	c, err := controlplane.Start(t.Context(), controlplane.WithCRDs(controlplane.Manifests(fake.CRDs, manifests.CRDs)...))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -174,7 +173,7 @@ func TestCRDRemoval(t *testing.T) {
 	t.Logf("without the CRD the operator ends with: %v", r.operator(withKinds(r.server.Kinds()...)...).Run(ctx))
 	r.wantSame("after a restart without the CRD", before)
 
-	if err := r.cluster.InstallCRDs(t.Context(), crds.ExternalSecrets); err != nil {
+	if err := r.cluster.InstallCRDs(t.Context(), controlplane.Manifests(manifests.CRDs)...); err != nil {
 		t.Fatal(err)
 	}
 	r.start()

@@ -15,7 +15,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/e2e/stack"
 	awsv1 "github.com/direct-secrets/direct-secrets/provider-aws/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/provider-aws/emulator"
-	"github.com/direct-secrets/direct-secrets/provider-aws/examples"
+	awsmanifests "github.com/direct-secrets/direct-secrets/provider-aws/manifests"
 )
 
 // namespace makes a namespace with a store over the emulator. Retries are few and short.
@@ -34,7 +34,9 @@ func TestExample(t *testing.T) {
 	t.Parallel()
 	shared.AWS.Put("shop/db", []byte(`{"password":"first"}`))
 	shared.AWS.Put("shop/db-connection", []byte(`{"host":"db.example","port":5432}`))
-	must(t, shared.Apply(t.Context(), examples.SecretsManager))
+	example, err := awsmanifests.Examples.ReadFile("examples/secretsmanager.yaml")
+	must(t, err)
+	must(t, shared.Apply(t.Context(), example))
 	start(t, "shop")
 	s := wantValue(t, "shop", "db", "password", "first")
 	want := map[string][]byte{"password": []byte("first"), "host": []byte("db.example"), "port": []byte("5432")}

@@ -26,14 +26,14 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider"
 	"github.com/direct-secrets/direct-secrets/e2e/stack"
 	passwordv1 "github.com/direct-secrets/direct-secrets/generator-password/apis/v1alpha1"
-	passwordconfig "github.com/direct-secrets/direct-secrets/generator-password/config"
+	passwordmanifests "github.com/direct-secrets/direct-secrets/generator-password/manifests"
 	awsv1 "github.com/direct-secrets/direct-secrets/provider-aws/apis/v1alpha1"
-	awsconfig "github.com/direct-secrets/direct-secrets/provider-aws/config"
+	awsmanifests "github.com/direct-secrets/direct-secrets/provider-aws/manifests"
 	gcpv1 "github.com/direct-secrets/direct-secrets/provider-gcp/apis/v1alpha1"
-	gcpconfig "github.com/direct-secrets/direct-secrets/provider-gcp/config"
 	gcpemulator "github.com/direct-secrets/direct-secrets/provider-gcp/emulator"
+	gcpmanifests "github.com/direct-secrets/direct-secrets/provider-gcp/manifests"
 	vaultv1 "github.com/direct-secrets/direct-secrets/provider-vault/apis/v1alpha1"
-	vaultconfig "github.com/direct-secrets/direct-secrets/provider-vault/config"
+	vaultmanifests "github.com/direct-secrets/direct-secrets/provider-vault/manifests"
 	"github.com/direct-secrets/direct-secrets/provider-vault/vaulttest"
 )
 
@@ -57,28 +57,28 @@ type bearer struct {
 
 var bearers = []bearer{
 	{
-		module: stack.ProviderAWS, group: awsv1.Group, rights: awsconfig.RBAC,
+		module: stack.ProviderAWS, group: awsv1.Group, rights: awsmanifests.Rights,
 		from:  `{storeRef: {kind: AWSSecretsManager, name: aws}, data: [{secretKey: value, remoteRef: {key: value}}]}`,
 		store: `{kind: AWSSecretsManager, name: aws}`, generator: `{kind: STSSessionToken, name: least}`,
 		login: `{apiVersion: aws.direct-secrets.io/v1alpha1, kind: AWSParameterStore, metadata: {name: login, namespace: rights},
   spec: {region: eu-central-1, role: "arn:aws:iam::111122223333:role/shop", auth: {serviceAccountRef: {name: default}}}}`,
 	},
 	{
-		module: stack.ProviderVault, group: vaultv1.Group, rights: vaultconfig.RBAC,
+		module: stack.ProviderVault, group: vaultv1.Group, rights: vaultmanifests.Rights,
 		from:  `{storeRef: {kind: VaultKV, name: vault}, data: [{secretKey: value, remoteRef: {key: value, property: value}}]}`,
 		store: `{kind: VaultKV, name: vault}`, generator: `{kind: VaultDynamicSecret, name: least}`,
 		login: `{apiVersion: vault.direct-secrets.io/v1alpha1, kind: VaultKV, metadata: {name: login, namespace: rights},
   spec: {server: "http://127.0.0.1:1", path: secret, auth: {kubernetes: {role: shop, serviceAccountRef: {name: default}}}}}`,
 	},
 	{
-		module: stack.ProviderGCP, group: gcpv1.Group, rights: gcpconfig.RBAC,
+		module: stack.ProviderGCP, group: gcpv1.Group, rights: gcpmanifests.Rights,
 		from:  `{storeRef: {kind: GCPSecretManager, name: gcp}, data: [{secretKey: value, remoteRef: {key: value}}]}`,
 		store: `{kind: GCPSecretManager, name: gcp}`, generator: `{kind: GCPAccessToken, name: least}`,
 		login: `{apiVersion: gcp.direct-secrets.io/v1alpha1, kind: GCPAccessToken, metadata: {name: login, namespace: rights},
   spec: {endpoint: "http://127.0.0.1:1", auth: {workloadIdentity: {serviceAccountRef: {name: default}, audience: "//iam.googleapis.com/x"}}}}`,
 	},
 	{
-		module: stack.GeneratorPassword, group: passwordv1.Group, rights: passwordconfig.RBAC,
+		module: stack.GeneratorPassword, group: passwordv1.Group, rights: passwordmanifests.Rights,
 		from:  `{dataFrom: [{sourceRef: {generatorRef: {kind: Password, name: least}}, rewrite: [{regexp: {source: password, target: value}}]}]}`,
 		store: `{kind: Password, name: least}`, generator: `{kind: Password, name: least}`,
 	},

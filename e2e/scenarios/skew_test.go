@@ -19,8 +19,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/direct-secrets/direct-secrets/common/apis/crds"
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	commonmanifests "github.com/direct-secrets/direct-secrets/common/manifests"
+	"github.com/direct-secrets/direct-secrets/common/testing/controlplane"
 	"github.com/direct-secrets/direct-secrets/e2e/stack"
 )
 
@@ -69,7 +70,7 @@ func TestSkewFields(t *testing.T) {
 	// Not beside others: another CRD ends the watches of those that record what becomes of its objects.
 	binary := buildVersion(t, stack.ProviderVault, laterCommon)
 	crd := [][]byte{}
-	for _, manifest := range crds.All() {
+	for _, manifest := range controlplane.Manifests(commonmanifests.CRDs) {
 		if strings.Contains(string(manifest), "name: externalsecrets."+v1alpha1.Group) {
 			crd = append(crd, manifest)
 		}

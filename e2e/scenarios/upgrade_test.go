@@ -17,9 +17,10 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/direct-secrets/direct-secrets/common/inspect"
+	"github.com/direct-secrets/direct-secrets/common/testing/controlplane"
 	"github.com/direct-secrets/direct-secrets/e2e/stack"
-	passwordcrds "github.com/direct-secrets/direct-secrets/generator-password/apis/crds"
 	passwordv1 "github.com/direct-secrets/direct-secrets/generator-password/apis/v1alpha1"
+	passwordmanifests "github.com/direct-secrets/direct-secrets/generator-password/manifests"
 )
 
 // An edit is what another version has otherwise.
@@ -116,8 +117,9 @@ func TestPasswordUpgrade(t *testing.T) {
 	}
 	settled("the start")
 	must(t, p.Stop())
-	must(t, shared.InstallCRDs(t.Context(), withField(t, passwordcrds.All(), "spec.properties.later")...))
-	t.Cleanup(func() { must(t, shared.InstallCRDs(context.Background(), passwordcrds.All()...)) })
+	crds := controlplane.Manifests(passwordmanifests.CRDs)
+	must(t, shared.InstallCRDs(t.Context(), withField(t, crds, "spec.properties.later")...))
+	t.Cleanup(func() { must(t, shared.InstallCRDs(context.Background(), crds...)) })
 	later()
 	must(t, p.Kill())
 	later()
@@ -153,7 +155,7 @@ func TestPasswordUpgrade(t *testing.T) {
 	must(t, p.Kill())
 	earlier()
 	settled("the way back, and the CRD is the later one")
-	must(t, shared.InstallCRDs(t.Context(), passwordcrds.All()...))
+	must(t, shared.InstallCRDs(t.Context(), crds...))
 	must(t, p.Stop())
 	earlier()
 	settled("the way back")

@@ -1,20 +1,18 @@
 package stack
 
 import (
+	"io/fs"
+
 	"k8s.io/apimachinery/pkg/runtime"
 
-	passwordcrds "github.com/direct-secrets/direct-secrets/generator-password/apis/crds"
 	passwordv1 "github.com/direct-secrets/direct-secrets/generator-password/apis/v1alpha1"
-	passwordconfig "github.com/direct-secrets/direct-secrets/generator-password/config"
-	awscrds "github.com/direct-secrets/direct-secrets/provider-aws/apis/crds"
+	password "github.com/direct-secrets/direct-secrets/generator-password/manifests"
 	awsv1 "github.com/direct-secrets/direct-secrets/provider-aws/apis/v1alpha1"
-	awsconfig "github.com/direct-secrets/direct-secrets/provider-aws/config"
-	gcpcrds "github.com/direct-secrets/direct-secrets/provider-gcp/apis/crds"
+	aws "github.com/direct-secrets/direct-secrets/provider-aws/manifests"
 	gcpv1 "github.com/direct-secrets/direct-secrets/provider-gcp/apis/v1alpha1"
-	gcpconfig "github.com/direct-secrets/direct-secrets/provider-gcp/config"
-	vaultcrds "github.com/direct-secrets/direct-secrets/provider-vault/apis/crds"
+	gcp "github.com/direct-secrets/direct-secrets/provider-gcp/manifests"
 	vaultv1 "github.com/direct-secrets/direct-secrets/provider-vault/apis/v1alpha1"
-	vaultconfig "github.com/direct-secrets/direct-secrets/provider-vault/config"
+	vault "github.com/direct-secrets/direct-secrets/provider-vault/manifests"
 )
 
 // The modules that a Stack can run: the names of their binaries and ServiceAccounts.
@@ -28,16 +26,16 @@ const (
 // A module is what one ships beside its binary.
 type module struct {
 	name  string
-	crds  func() [][]byte
+	crds  fs.FS
 	rbac  []byte
 	types func(*runtime.Scheme) error
 }
 
 var modules = []module{
-	{ProviderAWS, awscrds.All, awsconfig.RBAC, awsv1.AddToScheme},
-	{ProviderGCP, gcpcrds.All, gcpconfig.RBAC, gcpv1.AddToScheme},
-	{ProviderVault, vaultcrds.All, vaultconfig.RBAC, vaultv1.AddToScheme},
-	{GeneratorPassword, passwordcrds.All, passwordconfig.RBAC, passwordv1.AddToScheme},
+	{ProviderAWS, aws.CRDs, aws.Rights, awsv1.AddToScheme},
+	{ProviderGCP, gcp.CRDs, gcp.Rights, gcpv1.AddToScheme},
+	{ProviderVault, vault.CRDs, vault.Rights, vaultv1.AddToScheme},
+	{GeneratorPassword, password.CRDs, password.Rights, passwordv1.AddToScheme},
 }
 
 // Modules returns the names of the modules that a Stack can run.

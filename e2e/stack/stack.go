@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -23,8 +24,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
-	"github.com/direct-secrets/direct-secrets/common/apis/crds"
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/manifests"
 	"github.com/direct-secrets/direct-secrets/common/testing/controlplane"
 	"github.com/direct-secrets/direct-secrets/provider-aws/emulator"
 )
@@ -143,11 +144,11 @@ func options(modules []module, o Options) []controlplane.Option {
 
 // crdsOf returns the CRDs of common and of modules.
 func crdsOf(modules []module) [][]byte {
-	all := crds.All()
+	all := []fs.FS{manifests.CRDs}
 	for _, m := range modules {
-		all = append(all, m.crds()...)
+		all = append(all, m.crds)
 	}
-	return all
+	return controlplane.Manifests(all...)
 }
 
 // Scheme returns the types that scenarios use.

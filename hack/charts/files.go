@@ -177,7 +177,7 @@ func writeRights(from, module, chart string) error {
 	if err != nil {
 		return err
 	}
-	return write(filepath.Join(chart, "files", "rights.yaml"), append([]byte("# Made by `make generate` from "+module+"/config/rbac.yaml.\n"), out...))
+	return write(filepath.Join(chart, "files", "rights.yaml"), append([]byte("# Made by `make generate` from "+module+"/manifests/rbac.yaml.\n"), out...))
 }
 
 // write writes a file where it differs from what is there.

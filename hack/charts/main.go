@@ -60,10 +60,10 @@ func writeModule(tree, module string, s *settings) error {
 	if err := layOut(chart, module); err != nil {
 		return err
 	}
-	if err := copyCRDs(filepath.Join(tree, module, "apis", "crds"), chart); err != nil {
+	if err := copyCRDs(filepath.Join(tree, module, "manifests", "crds"), chart); err != nil {
 		return err
 	}
-	if err := writeRights(filepath.Join(tree, module, "config", "rbac.yaml"), module, chart); err != nil {
+	if err := writeRights(filepath.Join(tree, module, "manifests", "rbac.yaml"), module, chart); err != nil {
 		return err
 	}
 	return s.write(chart, values{
@@ -76,7 +76,7 @@ func writeModule(tree, module string, s *settings) error {
 
 func writeCRDsChart(tree string, s *settings) error {
 	chart := filepath.Join(tree, "charts", "crds")
-	if err := copyCRDs(filepath.Join(tree, "common", "apis", "crds"), chart); err != nil {
+	if err := copyCRDs(filepath.Join(tree, "common", "manifests", "crds"), chart); err != nil {
 		return err
 	}
 	return s.write(chart, values{
@@ -101,12 +101,12 @@ func writeUmbrella(tree string, modules []string, s *settings) error {
 		if err := link(chart, module); err != nil {
 			return err
 		}
-		group, err := groupOfCRDs(filepath.Join(tree, module, "apis", "crds"))
+		group, err := groupOfCRDs(filepath.Join(tree, module, "manifests", "crds"))
 		if err != nil {
 			return err
 		}
 		groups = append(groups, fmt.Sprintf("%s: %s\n", module, group)...)
-		if kinds[module], err = kindsOfCRDs(filepath.Join(tree, module, "apis", "crds")); err != nil {
+		if kinds[module], err = kindsOfCRDs(filepath.Join(tree, module, "manifests", "crds")); err != nil {
 			return err
 		}
 	}

@@ -15,18 +15,18 @@ func tree(t *testing.T) string {
 	t.Helper()
 	root, here := t.TempDir(), filepath.Join("..", "..")
 	for from, to := range map[string]string{
-		"common/apis/crds": "common/apis/crds", "generator-password/apis/crds": "provider-acme/apis/crds",
+		"common/manifests": "common/manifests", "generator-password/manifests": "provider-acme/manifests",
 	} {
 		if err := os.CopyFS(filepath.Join(root, to), os.DirFS(filepath.Join(here, from))); err != nil {
 			t.Fatal(err)
 		}
 	}
-	rights := strings.ReplaceAll(read(t, here, "generator-password/config/rbac.yaml"), "generator-password", "provider-acme")
+	rights := strings.ReplaceAll(read(t, here, "generator-password/manifests/rbac.yaml"), "generator-password", "provider-acme")
 	for name, content := range map[string]string{
-		"provider-acme/go.mod":             "module example.com/provider-acme\n",
-		"provider-acme/config/rbac.yaml":   rights,
-		"charts/library/Chart.yaml":        "apiVersion: v2\nname: library\nversion: 0.3.1\n",
-		"charts/direct-secrets/Chart.yaml": "apiVersion: v2\nname: direct-secrets\nversion: 0.3.1\n",
+		"provider-acme/go.mod":              "module example.com/provider-acme\n",
+		"provider-acme/manifests/rbac.yaml": rights,
+		"charts/library/Chart.yaml":         "apiVersion: v2\nname: library\nversion: 0.3.1\n",
+		"charts/direct-secrets/Chart.yaml":  "apiVersion: v2\nname: direct-secrets\nversion: 0.3.1\n",
 	} {
 		if err := write(filepath.Join(root, name), []byte(content)); err != nil {
 			t.Fatal(err)

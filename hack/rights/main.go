@@ -1,10 +1,10 @@
-// Command rights writes config/rbac.yaml of modules from the markers +kubebuilder:rbac of all packages that their
+// Command rights writes manifests/rbac.yaml of modules from the markers +kubebuilder:rbac of all packages that their
 // binaries are built of. A marker stands beside the code that makes the request; its roleName says in which of
 // the ClusterRoles below the right is.
 //
 //	rights CONTROLLER_GEN MODULE...
 //
-// It runs in the root of the tree, whose common/apis/crds it reads. MODULE is a folder with a main package.
+// It runs in the root of the tree, whose common/manifests/crds it reads. MODULE is a folder with a main package.
 package main
 
 import (
@@ -54,7 +54,7 @@ func main() {
 	}
 }
 
-// write writes config/rbac.yaml of the module in a folder.
+// write writes manifests/rbac.yaml of the module in a folder.
 func write(controllerGen, module string) error {
 	asked, err := markers(controllerGen, module)
 	if err != nil {
@@ -68,7 +68,7 @@ func write(controllerGen, module string) error {
 	if err != nil {
 		return err
 	}
-	path := filepath.Join(module, "config", "rbac.yaml")
+	path := filepath.Join(module, "manifests", "rbac.yaml")
 	fmt.Println(path)
 	return os.WriteFile(path, out, 0o644) //nolint:gosec // It is part of the tree, for all to read.
 }
@@ -103,12 +103,12 @@ func run(dir, name string, args ...string) ([]byte, error) {
 func clusterScoped(modules ...string) (map[string]bool, error) {
 	resources := map[string]bool{"/namespaces": true}
 	for _, module := range modules {
-		files, err := filepath.Glob(filepath.Join(module, "apis", "crds", "*.yaml"))
+		files, err := filepath.Glob(filepath.Join(module, "manifests", "crds", "*.yaml"))
 		if err != nil {
 			return nil, err
 		}
 		if len(files) == 0 {
-			return nil, fmt.Errorf("no CRDs in %s/apis/crds: generate them first", module)
+			return nil, fmt.Errorf("no CRDs in %s/manifests/crds: generate them first", module)
 		}
 		for _, file := range files {
 			raw, err := os.ReadFile(file) //nolint:gosec // A file of the tree.

@@ -25,7 +25,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/testing/controlplane"
 	"github.com/direct-secrets/direct-secrets/e2e/stack"
-	"github.com/direct-secrets/direct-secrets/provider-aws/examples"
+	"github.com/direct-secrets/direct-secrets/provider-aws/manifests"
 )
 
 // patience bounds each step.
@@ -93,9 +93,13 @@ func (d *demo) create(ctx context.Context) error {
 	if err := d.putSecret(ctx, "shop/db-connection", `{"host":"db.example","port":5432}`); err != nil {
 		return err
 	}
-	d.say("Applying provider-aws/examples/secretsmanager.yaml:")
-	d.print(string(examples.SecretsManager))
-	if err := d.stack.Apply(ctx, examples.SecretsManager); err != nil {
+	example, err := manifests.Examples.ReadFile("examples/secretsmanager.yaml")
+	if err != nil {
+		return err
+	}
+	d.say("Applying provider-aws/manifests/examples/secretsmanager.yaml:")
+	d.print(string(example))
+	if err := d.stack.Apply(ctx, example); err != nil {
 		return err
 	}
 	started := time.Now()

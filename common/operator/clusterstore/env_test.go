@@ -19,11 +19,10 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/direct-secrets/direct-secrets/common/apis/crds"
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/manifests"
 	"github.com/direct-secrets/direct-secrets/common/operator"
 	"github.com/direct-secrets/direct-secrets/common/provider/fake"
-	fakecrds "github.com/direct-secrets/direct-secrets/common/provider/fake/apis/crds"
 	fakev1 "github.com/direct-secrets/direct-secrets/common/provider/fake/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/testing/controlplane"
 )
@@ -60,7 +59,7 @@ func TestMain(m *testing.M) {
 		}
 		go run(c.Config())
 		return nil
-	}, controlplane.WithCRDs(append(fakecrds.All(), crds.All()...)...))
+	}, controlplane.WithCRDs(controlplane.Manifests(fake.CRDs, manifests.CRDs)...))
 }
 
 func run(cfg *rest.Config) {

@@ -26,13 +26,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
-	"github.com/direct-secrets/direct-secrets/common/apis/crds"
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/internal/presence"
+	"github.com/direct-secrets/direct-secrets/common/manifests"
 	"github.com/direct-secrets/direct-secrets/common/operator"
 	"github.com/direct-secrets/direct-secrets/common/provider"
 	"github.com/direct-secrets/direct-secrets/common/provider/fake"
-	fakecrds "github.com/direct-secrets/direct-secrets/common/provider/fake/apis/crds"
 	fakev1 "github.com/direct-secrets/direct-secrets/common/provider/fake/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/testing/controlplane"
 )
@@ -48,7 +47,7 @@ type shift struct {
 
 func newShift(t *testing.T) *shift {
 	t.Helper()
-	c, err := controlplane.Start(t.Context(), controlplane.WithCRDs(append(fakecrds.All(), crds.All()...)...), controlplane.WithAuditLog())
+	c, err := controlplane.Start(t.Context(), controlplane.WithCRDs(controlplane.Manifests(fake.CRDs, manifests.CRDs)...), controlplane.WithAuditLog())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -503,7 +502,7 @@ func laterCRDs(t *testing.T) [][]byte {
 		"PushSecret": nil, "ClusterPushSecret": {"pushSecretSpec", "properties"},
 	}
 	var all [][]byte
-	for _, manifest := range crds.All() {
+	for _, manifest := range controlplane.Manifests(manifests.CRDs) {
 		crd := &unstructured.Unstructured{}
 		if err := yaml.Unmarshal(manifest, &crd.Object); err != nil {
 			t.Fatal(err)

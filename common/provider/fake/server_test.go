@@ -15,8 +15,8 @@ import (
 	common "github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/provider"
 	"github.com/direct-secrets/direct-secrets/common/provider/fake"
-	"github.com/direct-secrets/direct-secrets/common/provider/fake/apis/crds"
 	"github.com/direct-secrets/direct-secrets/common/provider/fake/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/testing/controlplane"
 )
 
 // credentials hold the passwords of Secrets by name.
@@ -126,7 +126,7 @@ func TestCRDs(t *testing.T) {
 	if err := v1alpha1.AddToScheme(scheme); err != nil {
 		t.Fatal(err)
 	}
-	for _, manifest := range crds.All() {
+	for _, manifest := range controlplane.Manifests(fake.CRDs) {
 		crd := &apiextensionsv1.CustomResourceDefinition{}
 		if err := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(manifest), len(manifest)).Decode(crd); err != nil {
 			t.Fatal(err)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -53,6 +54,25 @@ func (c *ControlPlane) ServeCRDs(ctx context.Context) error {
 	}
 	c.controllerManager.kill()
 	return c.startControllerManager(ctx)
+}
+
+// Manifests returns the files of folders that packages embed, in the order of their paths.
+func Manifests(folders ...fs.FS) [][]byte {
+	var all [][]byte
+	for _, folder := range folders {
+		err := fs.WalkDir(folder, ".", func(path string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() {
+				return err
+			}
+			raw, err := fs.ReadFile(folder, path)
+			all = append(all, raw)
+			return err
+		})
+		if err != nil {
+			panic(err) // What is embedded can be read.
+		}
+	}
+	return all
 }
 
 // applyCRDs applies CRDs, waits until they are served, and tells whether one was new.

@@ -3,13 +3,14 @@
 //
 //	var suite operatortest.Suite
 //
-//	func TestMain(m *testing.M) { suite.Main(m, v1alpha1.AddToScheme, crds.All()) }
+//	func TestMain(m *testing.M) { suite.Main(m, v1alpha1.AddToScheme, manifests.CRDs) }
 package operatortest
 
 import (
 	"bytes"
 	"context"
 	"io"
+	"io/fs"
 	"strings"
 	"testing"
 
@@ -27,8 +28,8 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/direct-secrets/direct-secrets/common/apis/crds"
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/manifests"
 	"github.com/direct-secrets/direct-secrets/common/operator"
 	"github.com/direct-secrets/direct-secrets/common/provider"
 	"github.com/direct-secrets/direct-secrets/common/testing/controlplane"
@@ -46,7 +47,7 @@ type Suite struct {
 
 // Main is the body of a TestMain. The control plane serves the ExternalSecret and the Kinds of kinds,
 // whose Go types add registers.
-func (s *Suite) Main(m controlplane.Runner, add func(*runtime.Scheme) error, kinds [][]byte) {
+func (s *Suite) Main(m controlplane.Runner, add func(*runtime.Scheme) error, kinds fs.FS) {
 	controlplane.Main(m, func(c *controlplane.ControlPlane) error {
 		ctrl.SetLogger(logr.Discard())
 		scheme := runtime.NewScheme()
@@ -59,7 +60,7 @@ func (s *Suite) Main(m controlplane.Runner, add func(*runtime.Scheme) error, kin
 		s.Cluster = c
 		s.API, err = client.New(c.Config(), client.Options{Scheme: scheme})
 		return err
-	}, controlplane.WithCRDs(append(crds.All(), kinds...)...))
+	}, controlplane.WithCRDs(controlplane.Manifests(manifests.CRDs, kinds)...))
 }
 
 // Create creates an object. It goes when the test ends, unless it is a namespace: those never go on a
@@ -263,9 +264,9 @@ func (s *Suite) Examples(t testing.TB, manifest []byte) {
 }
 
 // CheckCRDs checks what every CustomResourceDefinition of the project has to keep to.
-func CheckCRDs(t testing.TB, kinds [][]byte) {
+func CheckCRDs(t testing.TB, kinds fs.FS) {
 	t.Helper()
-	for _, crd := range kinds {
+	for _, crd := range controlplane.Manifests(kinds) {
 		if len(crd) > maxCRD {
 			t.Errorf("a CRD has %d bytes, and at most %d are allowed", len(crd), maxCRD)
 		}

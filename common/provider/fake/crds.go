@@ -1,0 +1,8 @@
+package fake
+
+import "embed"
+
+// CRDs are the CustomResourceDefinitions of the Kinds that a Server serves, a file for each.
+//
+//go:embed manifests/crds
+var CRDs embed.FS
