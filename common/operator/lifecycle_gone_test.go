@@ -124,7 +124,7 @@ func TestFailureNeverDeletes(t *testing.T) {
 func (e *env) startDistorted() *atomic.Pointer[func([]provider.Result) []provider.Result] {
 	e.Helper()
 	by := &atomic.Pointer[func([]provider.Result) []provider.Result]{}
-	kind := provider.KindOf(provider.ConnectorFunc[*fakev1.FakeStore](func(ctx context.Context, s *fakev1.FakeStore, creds provider.Credentials) (provider.Client, error) {
+	kind := provider.KindOf(provider.Connector[*fakev1.FakeStore](func(ctx context.Context, s *fakev1.FakeStore, creds provider.Credentials) (provider.Client, error) {
 		c, err := e.server.ConnectFakeStore(ctx, s, creds)
 		if b, ok := c.(provider.Batcher); ok {
 			return distorted{b, by}, nil

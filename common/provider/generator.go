@@ -22,7 +22,7 @@ type ClusterGeneratorObject interface {
 }
 
 // A GeneratorConnector makes the Generator of an object of one generator Kind. It has the duties of
-// Connector.Connect.
+// a Connector.
 type GeneratorConnector[S GeneratorObject] func(ctx context.Context, s S, creds Credentials) (Generator, error)
 
 // A Generator makes values, and must be safe for concurrent use. It keeps nothing of the values: they and

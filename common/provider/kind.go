@@ -20,7 +20,7 @@ type Kind struct {
 }
 
 // KindOf returns the namespaced Kind whose Go type is S, a pointer to a struct.
-func KindOf[S StoreObject](c Connector[S]) Kind { return kindOf(c.Connect) }
+func KindOf[S StoreObject](c Connector[S]) Kind { return kindOf(c) }
 
 func kindOf[S Object, C any](connect func(context.Context, S, Credentials) (C, error)) Kind {
 	t := reflect.TypeFor[S]().Elem()

@@ -10,7 +10,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider/fake/apis/v1alpha1"
 )
 
-type fakeStores = provider.ConnectorFunc[*v1alpha1.FakeStore]
+type fakeStores = provider.Connector[*v1alpha1.FakeStore]
 
 func TestKind(t *testing.T) {
 	cases := map[string]struct {
@@ -28,7 +28,7 @@ func TestKind(t *testing.T) {
 		},
 		"Cluster": {
 			reason:  "ClusterKindOf is for the others.",
-			kind:    provider.ClusterKindOf(provider.ConnectorFunc[*v1alpha1.ClusterFakeStore](nil)),
+			kind:    provider.ClusterKindOf(provider.Connector[*v1alpha1.ClusterFakeStore](nil)),
 			name:    "ClusterFakeStore",
 			cluster: true,
 			want:    &v1alpha1.ClusterFakeStore{},

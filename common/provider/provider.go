@@ -54,21 +54,10 @@ type ClusterStoreObject interface {
 	ClusterObject
 }
 
-// A Connector makes clients for one store Kind.
-type Connector[S StoreObject] interface {
-	// Connect returns a client for the store. It must not keep ctx, nor creds after it returned,
-	// unless the client itself needs fresh credentials later. It need not reach the provider:
-	// Checker does that. Errors are those of this package; anything else counts as Unavailable.
-	Connect(ctx context.Context, s S, creds Credentials) (Client, error)
-}
-
-// ConnectorFunc is a function that is a Connector.
-type ConnectorFunc[S StoreObject] func(ctx context.Context, s S, creds Credentials) (Client, error)
-
-// Connect calls f.
-func (f ConnectorFunc[S]) Connect(ctx context.Context, s S, creds Credentials) (Client, error) {
-	return f(ctx, s, creds)
-}
+// A Connector makes the Client of a store of one Kind. It must not keep ctx, nor creds after it returned,
+// unless the client itself needs fresh credentials later. It need not reach the provider: Checker does that.
+// Errors are those of this package; anything else counts as Unavailable.
+type Connector[S StoreObject] func(ctx context.Context, s S, creds Credentials) (Client, error)
 
 // Credentials read what a store's auth refers to. They are fenced: a namespaced store reaches
 // nothing outside its namespace. Providers get no other way into Kubernetes.

@@ -29,8 +29,8 @@ type Provider struct {
 // Kinds returns the store Kinds that the Provider serves.
 func (p Provider) Kinds() []provider.Kind {
 	return []provider.Kind{
-		provider.KindOf(provider.ConnectorFunc[*v1alpha1.GCPSecretManager](p.Connect)),
-		provider.ClusterKindOf(provider.ConnectorFunc[*v1alpha1.ClusterGCPSecretManager](p.ConnectCluster)),
+		provider.KindOf(p.Connect),
+		provider.ClusterKindOf(p.ConnectCluster),
 	}
 }
 

@@ -20,8 +20,8 @@ import (
 // Kinds returns the store Kinds that this package serves.
 func Kinds() []provider.Kind {
 	return []provider.Kind{
-		provider.KindOf(provider.ConnectorFunc[*v1alpha1.VaultKV](Connect)),
-		provider.ClusterKindOf(provider.ConnectorFunc[*v1alpha1.ClusterVaultKV](ConnectCluster)),
+		provider.KindOf(Connect),
+		provider.ClusterKindOf(ConnectCluster),
 	}
 }
 

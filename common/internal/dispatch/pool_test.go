@@ -334,7 +334,7 @@ func TestConfigMap(t *testing.T) {
 	e := newEnv(t)
 	e.password("first")
 	e.backend.Put("a", []byte("1"))
-	kind := provider.KindOf(provider.ConnectorFunc[*fakev1.FakeStore](func(ctx context.Context, s *fakev1.FakeStore, c provider.Credentials) (provider.Client, error) {
+	kind := provider.KindOf(provider.Connector[*fakev1.FakeStore](func(ctx context.Context, s *fakev1.FakeStore, c provider.Credentials) (provider.Client, error) {
 		if _, err := c.ConfigMapValue(ctx, v1alpha1.ConfigMapKeySelector{Name: "creds", Key: "ca"}); err != nil {
 			return nil, err
 		}
@@ -447,7 +447,7 @@ func TestLateConnect(t *testing.T) {
 			e.password("any")
 			e.backend.Put("a", []byte("1"))
 			begun, release := make(chan struct{}), make(chan struct{})
-			slow := provider.KindOf(provider.ConnectorFunc[*fakev1.FakeStore](func(ctx context.Context, s *fakev1.FakeStore, c provider.Credentials) (provider.Client, error) {
+			slow := provider.KindOf(provider.Connector[*fakev1.FakeStore](func(ctx context.Context, s *fakev1.FakeStore, c provider.Credentials) (provider.Client, error) {
 				close(begun)
 				<-release
 				return e.server.ConnectFakeStore(ctx, s, c)
@@ -473,7 +473,7 @@ func TestCredentialChangesWhileConnecting(t *testing.T) {
 	e := newEnv(t)
 	e.password("first")
 	e.backend.Put("a", []byte("1"))
-	torn := provider.KindOf(provider.ConnectorFunc[*fakev1.FakeStore](func(ctx context.Context, s *fakev1.FakeStore, c provider.Credentials) (provider.Client, error) {
+	torn := provider.KindOf(provider.Connector[*fakev1.FakeStore](func(ctx context.Context, s *fakev1.FakeStore, c provider.Credentials) (provider.Client, error) {
 		if _, err := c.SecretValue(ctx, s.Spec.Auth.SecretRef); err != nil {
 			return nil, err
 		}

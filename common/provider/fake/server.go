@@ -49,17 +49,17 @@ func (s *Server) Backend(name string, opts ...Option) *Backend {
 // Kinds returns both store Kinds, served by this Server.
 func (s *Server) Kinds() []provider.Kind {
 	return []provider.Kind{
-		provider.KindOf(provider.ConnectorFunc[*v1alpha1.FakeStore](s.ConnectFakeStore)),
-		provider.ClusterKindOf(provider.ConnectorFunc[*v1alpha1.ClusterFakeStore](s.ConnectClusterFakeStore)),
+		provider.KindOf(s.ConnectFakeStore),
+		provider.ClusterKindOf(s.ConnectClusterFakeStore),
 	}
 }
 
 // OtherKinds returns the store Kind of another module, served by this Server.
 func (s *Server) OtherKinds() []provider.Kind {
-	return []provider.Kind{provider.KindOf(provider.ConnectorFunc[*v1alpha1.OtherFakeStore](
+	return []provider.Kind{provider.KindOf(
 		func(ctx context.Context, o *v1alpha1.OtherFakeStore, creds provider.Credentials) (provider.Client, error) {
 			return s.connect(ctx, o, &o.Spec, creds)
-		}))}
+		})}
 }
 
 // ConnectFakeStore returns a client for the backend that the store names.
