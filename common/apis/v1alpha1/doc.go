@@ -22,8 +22,13 @@ var GroupVersion = schema.GroupVersion{Group: Group, Version: "v1alpha1"}
 
 // AddToScheme registers the types of this package with a scheme.
 func AddToScheme(s *runtime.Scheme) error {
-	s.AddKnownTypes(GroupVersion, &ExternalSecret{}, &ExternalSecretList{}, &PushSecret{}, &PushSecretList{},
+	return Register(s, GroupVersion, &ExternalSecret{}, &ExternalSecretList{}, &PushSecret{}, &PushSecretList{},
 		&ClusterExternalSecret{}, &ClusterExternalSecretList{}, &ClusterPushSecret{}, &ClusterPushSecretList{})
-	metav1.AddToGroupVersion(s, GroupVersion)
+}
+
+// Register adds Kinds of a group and version to a scheme. Its error is that of an AddToScheme, and always nil.
+func Register(s *runtime.Scheme, version schema.GroupVersion, kinds ...runtime.Object) error {
+	s.AddKnownTypes(version, kinds...)
+	metav1.AddToGroupVersion(s, version)
 	return nil
 }

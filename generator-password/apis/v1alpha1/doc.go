@@ -8,7 +8,6 @@
 package v1alpha1
 
 import (
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -23,10 +22,8 @@ var GroupVersion = schema.GroupVersion{Group: Group, Version: "v1alpha1"}
 
 // AddToScheme registers the types of this package with a scheme.
 func AddToScheme(s *runtime.Scheme) error {
-	s.AddKnownTypes(GroupVersion,
+	return common.Register(s, GroupVersion,
 		&Password{}, &PasswordList{},
 		&ClusterPassword{}, &ClusterPasswordList{},
 	)
-	metav1.AddToGroupVersion(s, GroupVersion)
-	return nil
 }

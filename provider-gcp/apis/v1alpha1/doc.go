@@ -8,7 +8,6 @@
 package v1alpha1
 
 import (
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -23,12 +22,10 @@ var GroupVersion = schema.GroupVersion{Group: Group, Version: "v1alpha1"}
 
 // AddToScheme registers the types of this package with a scheme.
 func AddToScheme(s *runtime.Scheme) error {
-	s.AddKnownTypes(GroupVersion,
+	return common.Register(s, GroupVersion,
 		&GCPSecretManager{}, &GCPSecretManagerList{},
 		&ClusterGCPSecretManager{}, &ClusterGCPSecretManagerList{},
 		&GCPAccessToken{}, &GCPAccessTokenList{},
 		&ClusterGCPAccessToken{}, &ClusterGCPAccessTokenList{},
 	)
-	metav1.AddToGroupVersion(s, GroupVersion)
-	return nil
 }
