@@ -88,6 +88,15 @@ type RetrySettings struct {
 	RetryInterval Duration `json:"retryInterval,omitempty"`
 }
 
+// StatusSubresource is what every store Kind and generator Kind embeds beside its spec.
+type StatusSubresource struct {
+	// +optional
+	Status StoreStatus `json:"status,omitzero"`
+}
+
+// StoreStatus returns the status.
+func (s *StatusSubresource) StoreStatus() *StoreStatus { return &s.Status }
+
 // StoreStatus is the status of a store or generator.
 type StoreStatus struct {
 	// Generation of the spec that this status describes.

@@ -21,8 +21,8 @@ type Password struct {
 
 	// +optional
 	Spec PasswordSpec `json:"spec,omitzero"`
-	// +optional
-	Status common.StoreStatus `json:"status,omitzero"`
+
+	common.StatusSubresource `json:",inline"`
 }
 
 // PasswordList is a list of Passwords.
@@ -50,8 +50,8 @@ type ClusterPassword struct {
 
 	// +optional
 	Spec ClusterPasswordSpec `json:"spec,omitzero"`
-	// +optional
-	Status common.StoreStatus `json:"status,omitzero"`
+
+	common.StatusSubresource `json:",inline"`
 }
 
 // ClusterPasswordList is a list of ClusterPasswords.
@@ -147,14 +147,8 @@ const (
 	EncodingHex       Encoding = "hex"
 )
 
-// StoreStatus returns the embedded status.
-func (p *Password) StoreStatus() *common.StoreStatus { return &p.Status }
-
 // GeneratorSpec returns the embedded spec.
 func (p *Password) GeneratorSpec() *common.GeneratorSpec { return &p.Spec.GeneratorSpec }
-
-// StoreStatus returns the embedded status.
-func (p *ClusterPassword) StoreStatus() *common.StoreStatus { return &p.Status }
 
 // GeneratorSpec returns the embedded spec.
 func (p *ClusterPassword) GeneratorSpec() *common.GeneratorSpec { return &p.Spec.GeneratorSpec }

@@ -21,8 +21,8 @@ type AWSParameterStore struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	Spec AWSParameterStoreSpec `json:"spec"`
-	// +optional
-	Status common.StoreStatus `json:"status,omitzero"`
+
+	common.StatusSubresource `json:",inline"`
 }
 
 // AWSParameterStoreSpec says where the parameters are, and how to log in.
@@ -56,8 +56,8 @@ type ClusterAWSParameterStore struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	Spec ClusterAWSParameterStoreSpec `json:"spec"`
-	// +optional
-	Status common.StoreStatus `json:"status,omitzero"`
+
+	common.StatusSubresource `json:",inline"`
 }
 
 // ClusterAWSParameterStoreSpec is an AWSParameterStoreSpec that says whom it serves.
@@ -79,9 +79,6 @@ type ClusterAWSParameterStoreList struct {
 // StoreSpec returns the embedded spec.
 func (s *AWSParameterStore) StoreSpec() *common.StoreSpec { return &s.Spec.StoreSpec }
 
-// StoreStatus returns the embedded status.
-func (s *AWSParameterStore) StoreStatus() *common.StoreStatus { return &s.Status }
-
 // AWS returns the embedded spec.
 func (s *AWSParameterStore) AWS() *AWSSpec { return &s.Spec.AWSSpec }
 
@@ -90,9 +87,6 @@ func (s *AWSParameterStore) KeySpec() *KeySpec { return &s.Spec.KeySpec }
 
 // StoreSpec returns the embedded spec.
 func (s *ClusterAWSParameterStore) StoreSpec() *common.StoreSpec { return &s.Spec.StoreSpec }
-
-// StoreStatus returns the embedded status.
-func (s *ClusterAWSParameterStore) StoreStatus() *common.StoreStatus { return &s.Status }
 
 // ClusterStoreSpec returns the embedded spec.
 func (s *ClusterAWSParameterStore) ClusterStoreSpec() *common.ClusterStoreSpec {

@@ -20,8 +20,8 @@ type AWSSecretsManager struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	Spec AWSSecretsManagerSpec `json:"spec"`
-	// +optional
-	Status common.StoreStatus `json:"status,omitzero"`
+
+	common.StatusSubresource `json:",inline"`
 }
 
 // AWSSecretsManagerSpec says where the secrets are, and how to log in.
@@ -74,8 +74,8 @@ type ClusterAWSSecretsManager struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	Spec ClusterAWSSecretsManagerSpec `json:"spec"`
-	// +optional
-	Status common.StoreStatus `json:"status,omitzero"`
+
+	common.StatusSubresource `json:",inline"`
 }
 
 // ClusterAWSSecretsManagerSpec is an AWSSecretsManagerSpec that says whom it serves.
@@ -97,9 +97,6 @@ type ClusterAWSSecretsManagerList struct {
 // StoreSpec returns the embedded spec.
 func (s *AWSSecretsManager) StoreSpec() *common.StoreSpec { return &s.Spec.StoreSpec }
 
-// StoreStatus returns the embedded status.
-func (s *AWSSecretsManager) StoreStatus() *common.StoreStatus { return &s.Status }
-
 // AWS returns the embedded spec.
 func (s *AWSSecretsManager) AWS() *AWSSpec { return &s.Spec.AWSSpec }
 
@@ -111,9 +108,6 @@ func (s *AWSSecretsManager) Deletion() *AWSSecretsManagerDeletion { return s.Spe
 
 // StoreSpec returns the embedded spec.
 func (s *ClusterAWSSecretsManager) StoreSpec() *common.StoreSpec { return &s.Spec.StoreSpec }
-
-// StoreStatus returns the embedded status.
-func (s *ClusterAWSSecretsManager) StoreStatus() *common.StoreStatus { return &s.Status }
 
 // ClusterStoreSpec returns the embedded spec.
 func (s *ClusterAWSSecretsManager) ClusterStoreSpec() *common.ClusterStoreSpec {

@@ -20,8 +20,8 @@ type ECRAuthorizationToken struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	Spec ECRAuthorizationTokenSpec `json:"spec"`
-	// +optional
-	Status common.StoreStatus `json:"status,omitzero"`
+
+	common.StatusSubresource `json:",inline"`
 }
 
 // ECRAuthorizationTokenSpec says for which registries logins are made, and as whom.
@@ -70,8 +70,8 @@ type ClusterECRAuthorizationToken struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	Spec ClusterECRAuthorizationTokenSpec `json:"spec"`
-	// +optional
-	Status common.StoreStatus `json:"status,omitzero"`
+
+	common.StatusSubresource `json:",inline"`
 }
 
 // ClusterECRAuthorizationTokenSpec is an ECRAuthorizationTokenSpec that says whom it serves.
@@ -91,9 +91,6 @@ type ClusterECRAuthorizationTokenList struct {
 	Items []ClusterECRAuthorizationToken `json:"items"`
 }
 
-// StoreStatus returns the embedded status.
-func (g *ECRAuthorizationToken) StoreStatus() *common.StoreStatus { return &g.Status }
-
 // GeneratorSpec returns the embedded spec.
 func (g *ECRAuthorizationToken) GeneratorSpec() *common.GeneratorSpec { return &g.Spec.GeneratorSpec }
 
@@ -102,9 +99,6 @@ func (g *ECRAuthorizationToken) AWS() *AWSSpec { return &g.Spec.AWSSpec }
 
 // Scope returns the registries that a login is for.
 func (g *ECRAuthorizationToken) Scope() ECRScope { return g.Spec.Scope }
-
-// StoreStatus returns the embedded status.
-func (g *ClusterECRAuthorizationToken) StoreStatus() *common.StoreStatus { return &g.Status }
 
 // GeneratorSpec returns the embedded spec.
 func (g *ClusterECRAuthorizationToken) GeneratorSpec() *common.GeneratorSpec {

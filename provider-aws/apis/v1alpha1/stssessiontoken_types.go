@@ -20,8 +20,8 @@ type STSSessionToken struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	Spec STSSessionTokenSpec `json:"spec"`
-	// +optional
-	Status common.StoreStatus `json:"status,omitzero"`
+
+	common.StatusSubresource `json:",inline"`
 }
 
 // STSSessionTokenSpec says whose access keys are made.
@@ -87,8 +87,8 @@ type ClusterSTSSessionToken struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	Spec ClusterSTSSessionTokenSpec `json:"spec"`
-	// +optional
-	Status common.StoreStatus `json:"status,omitzero"`
+
+	common.StatusSubresource `json:",inline"`
 }
 
 // ClusterSTSSessionTokenSpec is an STSSessionTokenSpec that says whom it serves.
@@ -108,9 +108,6 @@ type ClusterSTSSessionTokenList struct {
 	Items []ClusterSTSSessionToken `json:"items"`
 }
 
-// StoreStatus returns the embedded status.
-func (g *STSSessionToken) StoreStatus() *common.StoreStatus { return &g.Status }
-
 // GeneratorSpec returns the embedded spec.
 func (g *STSSessionToken) GeneratorSpec() *common.GeneratorSpec { return &g.Spec.GeneratorSpec }
 
@@ -119,9 +116,6 @@ func (g *STSSessionToken) AWS() *AWSSpec { return &g.Spec.AWSSpec }
 
 // RequestParameters returns what STS is asked for; nil means its defaults.
 func (g *STSSessionToken) RequestParameters() *STSRequestParameters { return g.Spec.RequestParameters }
-
-// StoreStatus returns the embedded status.
-func (g *ClusterSTSSessionToken) StoreStatus() *common.StoreStatus { return &g.Status }
 
 // GeneratorSpec returns the embedded spec.
 func (g *ClusterSTSSessionToken) GeneratorSpec() *common.GeneratorSpec { return &g.Spec.GeneratorSpec }

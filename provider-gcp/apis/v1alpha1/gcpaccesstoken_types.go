@@ -19,8 +19,8 @@ type GCPAccessToken struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	Spec GCPAccessTokenSpec `json:"spec"`
-	// +optional
-	Status common.StoreStatus `json:"status,omitzero"`
+
+	common.StatusSubresource `json:",inline"`
 }
 
 // GCPAccessTokenList is a list of GCPAccessTokens.
@@ -46,8 +46,8 @@ type ClusterGCPAccessToken struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	Spec ClusterGCPAccessTokenSpec `json:"spec"`
-	// +optional
-	Status common.StoreStatus `json:"status,omitzero"`
+
+	common.StatusSubresource `json:",inline"`
 }
 
 // ClusterGCPAccessTokenList is a list of ClusterGCPAccessTokens.
@@ -92,14 +92,8 @@ type ClusterGCPAccessTokenSpec struct {
 	common.ScopeSpec            `json:",inline"`
 }
 
-// StoreStatus returns the embedded status.
-func (g *GCPAccessToken) StoreStatus() *common.StoreStatus { return &g.Status }
-
 // GeneratorSpec returns the embedded spec.
 func (g *GCPAccessToken) GeneratorSpec() *common.GeneratorSpec { return &g.Spec.GeneratorSpec }
-
-// StoreStatus returns the embedded status.
-func (g *ClusterGCPAccessToken) StoreStatus() *common.StoreStatus { return &g.Status }
 
 // GeneratorSpec returns the embedded spec.
 func (g *ClusterGCPAccessToken) GeneratorSpec() *common.GeneratorSpec { return &g.Spec.GeneratorSpec }

@@ -21,8 +21,8 @@ type GCPSecretManager struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	Spec GCPSecretManagerSpec `json:"spec"`
-	// +optional
-	Status common.StoreStatus `json:"status,omitzero"`
+
+	common.StatusSubresource `json:",inline"`
 }
 
 // GCPSecretManagerList is a list of GCPSecretManagers.
@@ -50,8 +50,8 @@ type ClusterGCPSecretManager struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	Spec ClusterGCPSecretManagerSpec `json:"spec"`
-	// +optional
-	Status common.StoreStatus `json:"status,omitzero"`
+
+	common.StatusSubresource `json:",inline"`
 }
 
 // ClusterGCPSecretManagerList is a list of ClusterGCPSecretManagers.
@@ -79,14 +79,8 @@ type ClusterGCPSecretManagerSpec struct {
 // StoreSpec returns the embedded spec.
 func (s *GCPSecretManager) StoreSpec() *common.StoreSpec { return &s.Spec.StoreSpec }
 
-// StoreStatus returns the embedded status.
-func (s *GCPSecretManager) StoreStatus() *common.StoreStatus { return &s.Status }
-
 // StoreSpec returns the embedded spec.
 func (s *ClusterGCPSecretManager) StoreSpec() *common.StoreSpec { return &s.Spec.StoreSpec }
-
-// StoreStatus returns the embedded status.
-func (s *ClusterGCPSecretManager) StoreStatus() *common.StoreStatus { return &s.Status }
 
 // ClusterStoreSpec returns the embedded spec.
 func (s *ClusterGCPSecretManager) ClusterStoreSpec() *common.ClusterStoreSpec {

@@ -24,8 +24,8 @@ type VaultDynamicSecret struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	Spec VaultDynamicSecretSpec `json:"spec"`
-	// +optional
-	Status common.StoreStatus `json:"status,omitzero"`
+
+	common.StatusSubresource `json:",inline"`
 }
 
 // VaultDynamicSecretList is a list of VaultDynamicSecrets.
@@ -53,8 +53,8 @@ type ClusterVaultDynamicSecret struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	Spec ClusterVaultDynamicSecretSpec `json:"spec"`
-	// +optional
-	Status common.StoreStatus `json:"status,omitzero"`
+
+	common.StatusSubresource `json:",inline"`
 }
 
 // ClusterVaultDynamicSecretList is a list of ClusterVaultDynamicSecrets.
@@ -125,14 +125,8 @@ type VaultDynamicSecretSpec struct {
 	ResultType ResultType `json:"resultType,omitempty"`
 }
 
-// StoreStatus returns the embedded status.
-func (s *VaultDynamicSecret) StoreStatus() *common.StoreStatus { return &s.Status }
-
 // GeneratorSpec returns the embedded spec.
 func (s *VaultDynamicSecret) GeneratorSpec() *common.GeneratorSpec { return &s.Spec.GeneratorSpec }
-
-// StoreStatus returns the embedded status.
-func (s *ClusterVaultDynamicSecret) StoreStatus() *common.StoreStatus { return &s.Status }
 
 // GeneratorSpec returns the embedded spec.
 func (s *ClusterVaultDynamicSecret) GeneratorSpec() *common.GeneratorSpec {

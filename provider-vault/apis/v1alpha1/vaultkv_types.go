@@ -21,8 +21,8 @@ type VaultKV struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	Spec VaultKVSpec `json:"spec"`
-	// +optional
-	Status common.StoreStatus `json:"status,omitzero"`
+
+	common.StatusSubresource `json:",inline"`
 }
 
 // VaultKVList is a list of VaultKVs.
@@ -50,8 +50,8 @@ type ClusterVaultKV struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	Spec ClusterVaultKVSpec `json:"spec"`
-	// +optional
-	Status common.StoreStatus `json:"status,omitzero"`
+
+	common.StatusSubresource `json:",inline"`
 }
 
 // ClusterVaultKVList is a list of ClusterVaultKVs.
@@ -98,14 +98,8 @@ type VaultKVSpec struct {
 // StoreSpec returns the embedded spec.
 func (s *VaultKV) StoreSpec() *common.StoreSpec { return &s.Spec.StoreSpec }
 
-// StoreStatus returns the embedded status.
-func (s *VaultKV) StoreStatus() *common.StoreStatus { return &s.Status }
-
 // StoreSpec returns the embedded spec.
 func (s *ClusterVaultKV) StoreSpec() *common.StoreSpec { return &s.Spec.StoreSpec }
-
-// StoreStatus returns the embedded status.
-func (s *ClusterVaultKV) StoreStatus() *common.StoreStatus { return &s.Status }
 
 // ClusterStoreSpec returns the embedded spec.
 func (s *ClusterVaultKV) ClusterStoreSpec() *common.ClusterStoreSpec {

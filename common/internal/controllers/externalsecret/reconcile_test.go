@@ -151,7 +151,7 @@ func externalSecret(change ...func(*v1alpha1.ExternalSecret)) *v1alpha1.External
 
 func TestReconcileWithoutReading(t *testing.T) {
 	forbidden := kerrors.NewForbidden(secrets, "db", errBoom)
-	closed := &fakev1alpha1.FakeStore{Status: v1alpha1.StoreStatus{Conditions: []metav1.Condition{{Type: "Ready", Status: "False", Reason: "AuthFailed", Message: "wrong password"}}}}
+	closed := &fakev1alpha1.FakeStore{StatusSubresource: v1alpha1.StatusSubresource{Status: v1alpha1.StoreStatus{Conditions: []metav1.Condition{{Type: "Ready", Status: "False", Reason: "AuthFailed", Message: "wrong password"}}}}}
 	type want struct {
 		// Ready is status, reason and message; nil if no status is written.
 		Ready []string

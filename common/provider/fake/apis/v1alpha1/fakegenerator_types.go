@@ -17,8 +17,8 @@ type FakeGenerator struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	Spec FakeGeneratorSpec `json:"spec"`
-	// +optional
-	Status common.StoreStatus `json:"status,omitzero"`
+
+	common.StatusSubresource `json:",inline"`
 }
 
 // FakeGeneratorList is a list of FakeGenerators.
@@ -42,8 +42,8 @@ type ClusterFakeGenerator struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	Spec ClusterFakeGeneratorSpec `json:"spec"`
-	// +optional
-	Status common.StoreStatus `json:"status,omitzero"`
+
+	common.StatusSubresource `json:",inline"`
 }
 
 // ClusterFakeGeneratorList is a list of ClusterFakeGenerators.
@@ -86,14 +86,8 @@ type ClusterFakeGeneratorSpec struct {
 	common.ScopeSpec            `json:",inline"`
 }
 
-// StoreStatus returns the embedded status.
-func (g *FakeGenerator) StoreStatus() *common.StoreStatus { return &g.Status }
-
 // GeneratorSpec returns the embedded spec.
 func (g *FakeGenerator) GeneratorSpec() *common.GeneratorSpec { return &g.Spec.GeneratorSpec }
-
-// StoreStatus returns the embedded status.
-func (g *ClusterFakeGenerator) StoreStatus() *common.StoreStatus { return &g.Status }
 
 // GeneratorSpec returns the embedded spec.
 func (g *ClusterFakeGenerator) GeneratorSpec() *common.GeneratorSpec { return &g.Spec.GeneratorSpec }

@@ -19,8 +19,8 @@ type FakeStore struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	Spec FakeStoreSpec `json:"spec"`
-	// +optional
-	Status common.StoreStatus `json:"status,omitzero"`
+
+	common.StatusSubresource `json:",inline"`
 }
 
 // FakeStoreList is a list of FakeStores.
@@ -43,8 +43,8 @@ type OtherFakeStore struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	Spec FakeStoreSpec `json:"spec"`
-	// +optional
-	Status common.StoreStatus `json:"status,omitzero"`
+
+	common.StatusSubresource `json:",inline"`
 }
 
 // OtherFakeStoreList is a list of OtherFakeStores.
@@ -70,8 +70,8 @@ type ClusterFakeStore struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	Spec ClusterFakeStoreSpec `json:"spec"`
-	// +optional
-	Status common.StoreStatus `json:"status,omitzero"`
+
+	common.StatusSubresource `json:",inline"`
 }
 
 // ClusterFakeStoreList is a list of ClusterFakeStores.
@@ -116,20 +116,11 @@ type FakeAuth struct {
 // StoreSpec returns the embedded spec.
 func (s *FakeStore) StoreSpec() *common.StoreSpec { return &s.Spec.StoreSpec }
 
-// StoreStatus returns the embedded status.
-func (s *FakeStore) StoreStatus() *common.StoreStatus { return &s.Status }
-
 // StoreSpec returns the embedded spec.
 func (s *OtherFakeStore) StoreSpec() *common.StoreSpec { return &s.Spec.StoreSpec }
 
-// StoreStatus returns the embedded status.
-func (s *OtherFakeStore) StoreStatus() *common.StoreStatus { return &s.Status }
-
 // StoreSpec returns the embedded spec.
 func (s *ClusterFakeStore) StoreSpec() *common.StoreSpec { return &s.Spec.StoreSpec }
-
-// StoreStatus returns the embedded status.
-func (s *ClusterFakeStore) StoreStatus() *common.StoreStatus { return &s.Status }
 
 // ClusterStoreSpec returns the embedded spec.
 func (s *ClusterFakeStore) ClusterStoreSpec() *common.ClusterStoreSpec {
