@@ -123,7 +123,7 @@ new-provider: $(TOOLS)/controller-gen ## Lay out the module provider-NAME with t
 	@hack/new-provider.sh "$(NAME)" "$(KIND)"
 
 .PHONY: verify
-verify: build $(TOOLS)/actionlint ## Fail where generated files, go.mod files, imports or sizes are not as they should be.
+verify: build $(TOOLS)/actionlint ## Fail where generated files, go.mod files, imports, structure or sizes are not as they should be.
 	@hack/verify.sh $(MODULES)
 
 .PHONY: lint

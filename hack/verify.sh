@@ -54,6 +54,9 @@ uses imports github.com/aws/aws-sdk-go-v2
 uses imports cloud.google.com/go/secretmanager
 if [[ -d provider-vault ]]; then uses imports github.com/hashicorp/vault/api; fi
 
+echo "== structure"
+go run ./hack/structure common || fail "common is not built as it should be"
+
 echo "== versions"
 # What the programs of `make demo` share is of one version, or it is compiled once for each, with all that imports it. The
 # modules of Kubernetes that its go.mod replaces have the version v0.0.0 there.

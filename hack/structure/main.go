@@ -1,0 +1,63 @@
+// Command structure fails where the packages of a module are not built as they should be. It only parses them.
+//
+//	structure MODULE
+package main
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strings"
+)
+
+// maxPackages is how many packages other modules may come to depend on.
+const maxPackages = 10
+
+func main() {
+	if len(os.Args) != 2 {
+		fmt.Fprintln(os.Stderr, "usage: structure MODULE")
+		os.Exit(2)
+	}
+	faults, err := check(os.DirFS(os.Args[1]))
+	if err != nil {
+		faults = append(faults, err.Error())
+	}
+	for _, fault := range faults {
+		fmt.Fprintf(os.Stderr, "%s: %s\n", os.Args[1], fault)
+	}
+	if len(faults) > 0 {
+		os.Exit(1)
+	}
+}
+
+// check returns what is wrong with a module.
+func check(module fs.FS) ([]string, error) {
+	packages, err := public(module)
+	if err != nil {
+		return nil, err
+	}
+	if len(packages) > maxPackages {
+		return []string{fmt.Sprintf("%d packages are public, and at most %d are allowed: %s", len(packages), maxPackages, strings.Join(packages, ", "))}, nil
+	}
+	return nil, nil
+}
+
+// public returns the packages that other modules can import, and those of tests beside them.
+func public(module fs.FS) ([]string, error) {
+	var packages []string
+	err := fs.WalkDir(module, ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && (d.Name() == "internal" || d.Name() == "testdata") {
+			return fs.SkipDir
+		}
+		if folder := path.Dir(name); path.Ext(name) == ".go" && !slices.Contains(packages, folder) {
+			packages = append(packages, folder)
+		}
+		return nil
+	})
+	return packages, err
+}
