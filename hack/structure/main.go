@@ -38,10 +38,11 @@ func check(module fs.FS) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	faults, err := beyond(module)
 	if len(packages) > maxPackages {
-		return []string{fmt.Sprintf("%d packages are public, and at most %d are allowed: %s", len(packages), maxPackages, strings.Join(packages, ", "))}, nil
+		faults = append(faults, fmt.Sprintf("%d packages are public, and at most %d are allowed: %s", len(packages), maxPackages, strings.Join(packages, ", ")))
 	}
-	return nil, nil
+	return faults, err
 }
 
 // public returns the packages that other modules can import, and those of tests beside them.

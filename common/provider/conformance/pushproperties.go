@@ -15,7 +15,7 @@ import (
 // PushProperties changes one property of ten, which must make one version, and then has many objects push theirs
 // to a secret that none of them has made yet, each property once, so that nobody makes good later what was
 // lost. versions says how many versions were made of a secret.
-func PushProperties(t *testing.T, h Harness, versions func(key string) int) {
+func PushProperties(t *testing.T, h Harness, versions func(key string) int) { //nolint:funlen,gocyclo // A scenario is read from top to bottom.
 	t.Helper()
 	c, err := h.Connect(t.Context())
 	if err != nil {
