@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/internal/policy"
 )
 
 func parent(uid types.UID, generation int64) *v1alpha1.ClusterExternalSecret {
@@ -66,5 +67,44 @@ func TestBoard(t *testing.T) {
 	b.clear()
 	if _, known := b.get(p, "a"); known {
 		t.Error("a board that was cleared knows something")
+	}
+}
+
+func TestAfter(t *testing.T) {
+	now := time.Unix(1000, 0)
+	type want struct {
+		Refused string
+		Made    bool
+		// Held is true if the next write is held back.
+		Held bool
+	}
+	var often policy.Fight // One more revert, and the next is held back.
+	for range 4 {
+		often = often.Revert(now)
+	}
+	cases := map[string]struct {
+		reason string
+		before result
+		o      outcome
+		good   bool
+		want   want
+	}{
+		"InStep":       {"What is in step was made.", result{}, outcome{}, true, want{Made: true}},
+		"Failed":       {"What failed was not.", result{}, outcome{}, false, want{}},
+		"FailedLater":  {"But once made it counts as such.", result{made: true}, outcome{}, false, want{Made: true}},
+		"Refused":      {"What is refused was not made.", result{}, outcome{refused: "taken"}, true, want{Refused: "taken"}},
+		"WrittenFirst": {"The first write reverts nothing.", result{fight: often}, outcome{written: true}, true, want{Made: true}},
+		"WrittenAgain": {"The next one does.", result{fight: often, made: true}, outcome{written: true}, true, want{Made: true, Held: true}},
+		"Untouched":    {"What is not written is no revert.", result{fight: often, made: true}, outcome{}, true, want{Made: true}},
+		"Changed":      {"What is changed as it is written was made, too.", result{}, outcome{written: true, refused: "webhook"}, true, want{Refused: "webhook", Made: true}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			is := tc.before.after(tc.o, tc.good, now)
+			got := want{Refused: is.refused, Made: is.made, Held: is.fight.Wait(now) > 0}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("\n%s\nafter(): -want, +got:\n%s", tc.reason, diff)
+			}
+		})
 	}
 }
