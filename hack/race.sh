@@ -10,13 +10,16 @@ failed=0
 for module in common provider-* generator-*; do
 	echo "== $module"
 	packages=$(go -C "$module" list -f '{{.ImportPath}} {{.TestImports}} {{.XTestImports}}' ./... |
-		grep -vE '/controlplane|/operatortest|^[^ ]*/(render|password)[ /]' | cut -d ' ' -f 1)
+		grep -vE '/controlplane|/operatortest|/testenv|^[^ ]*/(render|password)[ /]' | cut -d ' ' -f 1)
 	(cd "$module" && $RACE $packages) || failed=1
 done
 
-# A scenario of each controller: externalsecret, contributions, generated values, pushsecret, fanout, stores, presence.
+# A scenario of each controller: externalsecret, contributions, generated values, pushsecret, fanout, stores, presence;
+# and the unit tests that are beside them.
 echo "== common, on a control plane"
-scenarios='^(TestSync|TestHangingStores|TestMixed|TestMoves|TestRotation|TestNothingLeft|TestPush|TestPushFailover|TestGate|TestSharedDuties|TestProviderNotRunning)$'
-(cd common && $RACE -run "$scenarios|^(TestClusterExternalSecret|TestClusterPushSecret|TestFanOutRivals)$" ./operator/...) || failed=1
+scenarios='TestSync|TestHangingStores|TestMixed|TestMoves|TestRotation|TestNothingLeft|TestPush|TestPushFailover|TestGate|TestSharedDuties|TestProviderNotRunning|TestClusterExternalSecret|TestClusterPushSecret|TestFanOutRivals'
+units=$(go -C common list -f '{{range .TestGoFiles}}{{$.Dir}}/{{.}} {{end}}' ./operator ./internal/controllers/... |
+	xargs grep -hoE '^func Test\w+' | cut -d ' ' -f 2 | paste -sd '|')
+(cd common && $RACE -run "^($scenarios|$units)$" ./operator ./internal/controllers/...) || failed=1
 (cd common && $RACE ./internal/watch ./internal/presence ./internal/dispatch ./internal/credentials) || failed=1
 exit $failed

@@ -1,4 +1,4 @@
-package clusterstore_test
+package fanout_test
 
 import (
 	"context"
@@ -19,14 +19,24 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
-	"github.com/direct-secrets/direct-secrets/common/testing/controlplane"
+	"github.com/direct-secrets/direct-secrets/common/internal/testenv"
 )
+
+// env is a ClusterEnv whose objects are made by others.
+type env struct{ *testenv.ClusterEnv }
+
+func newEnv(t *testing.T) *env {
+	t.Helper()
+	return &env{testenv.NewCluster(t, v1alpha1.ClusterStoreSpec{})}
+}
+
+func TestMain(m *testing.M) { testenv.Main(m) }
 
 // fanOut is a ClusterExternalSecret that makes "db" in the namespaces with the label team: <the test>.
 func (e *env) fanOut(change ...func(*v1alpha1.ClusterExternalSecret)) *v1alpha1.ClusterExternalSecret {
-	p := &v1alpha1.ClusterExternalSecret{ObjectMeta: metav1.ObjectMeta{Name: e.name}, Spec: v1alpha1.ClusterExternalSecretSpec{
+	p := &v1alpha1.ClusterExternalSecret{ObjectMeta: metav1.ObjectMeta{Name: e.Name}, Spec: v1alpha1.ClusterExternalSecretSpec{
 		ExternalSecretSpec: v1alpha1.ExternalSecretSpec{
-			StoreRef: &v1alpha1.StoreRef{Kind: "ClusterFakeStore", Name: e.name},
+			StoreRef: &v1alpha1.StoreRef{Kind: "ClusterFakeStore", Name: e.Name},
 			Data:     []v1alpha1.DataEntry{{SecretKey: "value", RemoteRef: v1alpha1.RemoteRef{Key: "db"}}},
 		},
 		ExternalSecretName:     "db",
@@ -39,12 +49,12 @@ func (e *env) fanOut(change ...func(*v1alpha1.ClusterExternalSecret)) *v1alpha1.
 	return p
 }
 
-func (e *env) team() map[string]string { return map[string]string{"team": e.name} }
+func (e *env) team() map[string]string { return map[string]string{"team": e.Name} }
 
 // join gives a namespace another team.
 func (e *env) join(namespace, team string) {
 	e.Helper()
-	update(e, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: e.ns(namespace)}}, func(n *corev1.Namespace) {
+	testenv.Update(e.Client, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: e.Namespaced(namespace)}}, func(n *corev1.Namespace) {
 		metav1.SetMetaDataLabel(&n.ObjectMeta, "team", team)
 	})
 }
@@ -54,9 +64,9 @@ func (e *env) join(namespace, team string) {
 func (e *env) wantMade(p *v1alpha1.ClusterExternalSecret, provisioned []string, failed map[string]string) *metav1.Condition {
 	e.Helper()
 	var ready *metav1.Condition
-	controlplane.Eventually(e, func() string {
+	e.Eventually(func() string {
 		is := &v1alpha1.ClusterExternalSecret{}
-		if err := api.Get(e.ctx, client.ObjectKeyFromObject(p), is); err != nil {
+		if err := e.API.Get(e.Ctx, client.ObjectKeyFromObject(p), is); err != nil {
 			return err.Error()
 		}
 		ready = meta.FindStatusCondition(is.Status.Conditions, v1alpha1.ConditionReady)
@@ -65,11 +75,11 @@ func (e *env) wantMade(p *v1alpha1.ClusterExternalSecret, provisioned []string, 
 		}
 		var names []string
 		for _, n := range is.Status.ProvisionedNamespaces {
-			names = append(names, strings.TrimPrefix(n, e.name+"-"))
+			names = append(names, strings.TrimPrefix(n, e.Name+"-"))
 		}
 		bad := map[string]string{}
 		for _, f := range is.Status.FailedNamespaces {
-			ns := strings.TrimPrefix(f.Namespace, e.name+"-")
+			ns := strings.TrimPrefix(f.Namespace, e.Name+"-")
 			if bad[ns] = f.Reason; failed[ns] != "" && strings.Contains(f.Reason, failed[ns]) {
 				bad[ns] = failed[ns]
 			}
@@ -89,8 +99,8 @@ func (e *env) wantMade(p *v1alpha1.ClusterExternalSecret, provisioned []string, 
 
 func (e *env) wantValue(namespace, value string) {
 	e.Helper()
-	controlplane.Eventually(e, func() string {
-		if got := e.value(namespace); got != value {
+	e.Eventually(func() string {
+		if got := e.In(namespace).Value("db", "value"); got != value {
 			return fmt.Sprintf("the Secret of %s holds %q, want %q", namespace, got, value)
 		}
 		return ""
@@ -100,8 +110,8 @@ func (e *env) wantValue(namespace, value string) {
 // wantGone waits until the API server has an object no more.
 func (e *env) wantGone(namespace string, o client.Object) {
 	e.Helper()
-	controlplane.Eventually(e, func() string {
-		if err := api.Get(e.ctx, client.ObjectKey{Namespace: e.ns(namespace), Name: o.GetName()}, o); !kerrors.IsNotFound(err) {
+	e.Eventually(func() string {
+		if err := e.API.Get(e.Ctx, client.ObjectKey{Namespace: e.Namespaced(namespace), Name: o.GetName()}, o); !kerrors.IsNotFound(err) {
 			return fmt.Sprintf("%T %s/%s is still there: %v", o, namespace, o.GetName(), err)
 		}
 		return ""
@@ -116,9 +126,9 @@ func externalSecret(name string) *v1alpha1.ExternalSecret {
 func (e *env) child(namespace, name string, wrong func(*v1alpha1.ExternalSecret) string) *v1alpha1.ExternalSecret {
 	e.Helper()
 	var es *v1alpha1.ExternalSecret
-	controlplane.Eventually(e, func() string {
+	e.Eventually(func() string {
 		es = &v1alpha1.ExternalSecret{}
-		if err := api.Get(e.ctx, client.ObjectKey{Namespace: e.ns(namespace), Name: name}, es); err != nil {
+		if err := e.API.Get(e.Ctx, client.ObjectKey{Namespace: e.Namespaced(namespace), Name: name}, es); err != nil {
 			return err.Error()
 		}
 		return wrong(es)
@@ -129,29 +139,29 @@ func (e *env) child(namespace, name string, wrong func(*v1alpha1.ExternalSecret)
 // TestClusterExternalSecret makes an object in the namespaces that match, also in those that come to match later,
 // puts it right, and removes it; what it did not make it leaves.
 func TestClusterExternalSecret(t *testing.T) {
-	e := newEnv(t, v1alpha1.ClusterStoreSpec{})
-	e.backend.Put("db", []byte("one"))
-	e.backend.Put("other", []byte("other"))
+	e := newEnv(t)
+	e.Backend.Put("db", []byte("one"))
+	e.Backend.Put("other", []byte("other"))
 	for ns, labels := range map[string]map[string]string{"one": e.team(), "two": nil, "taken": e.team()} {
-		e.namespace(ns, labels)
+		e.CreateNamespace(ns, labels)
 	}
-	e.externalSecret("taken", "other")
+	e.CreateExternalSecret("taken", "other")
 	parent := e.fanOut()
-	e.create(parent)
+	e.Create(parent)
 	e.wantValue("one", "one")
 	if c := e.wantMade(parent, []string{"one"}, map[string]string{"taken": `"db" exists, and this object did not make it`}); c.Reason != v1alpha1.ReasonPartlyProvisioned || c.Status != metav1.ConditionFalse {
 		t.Errorf("Ready is %+v", c)
 	}
-	e.join("two", e.name)
-	e.namespace("new", e.team())
+	e.join("two", e.Name)
+	e.CreateNamespace("new", e.team())
 	e.wantValue("two", "one")
 	e.wantValue("new", "one")
 	e.wantMade(parent, []string{"new", "one", "two"}, map[string]string{"taken": "did not make it"})
 
 	// Somebody meddles.
 	es := externalSecret("db")
-	es.Namespace = e.ns("two")
-	update(e, es, func(es *v1alpha1.ExternalSecret) {
+	es.Namespace = e.Namespaced("two")
+	testenv.Update(e.Client, es, func(es *v1alpha1.ExternalSecret) {
 		es.Spec.Data[0].RemoteRef.Key = "other"
 		es.Labels = map[string]string{"theirs": "1"}
 		es.Annotations["theirs"] = "1"
@@ -170,7 +180,7 @@ func TestClusterExternalSecret(t *testing.T) {
 		t.Errorf("annotations: -want, +got:\n%s", diff)
 	}
 	e.wantValue("two", "one")
-	if err := api.Delete(e.ctx, es); err != nil {
+	if err := e.API.Delete(e.Ctx, es); err != nil {
 		t.Fatal(err)
 	}
 	e.child("two", "db", func(is *v1alpha1.ExternalSecret) string {
@@ -181,7 +191,7 @@ func TestClusterExternalSecret(t *testing.T) {
 	})
 
 	// The parent changes its mind.
-	update(e, parent, func(p *v1alpha1.ClusterExternalSecret) {
+	testenv.Update(e.Client, parent, func(p *v1alpha1.ClusterExternalSecret) {
 		p.Spec.ExternalSecretMetadata = v1alpha1.TemplateMetadata{Labels: map[string]string{"since": "2"}}
 		p.Spec.ExternalSecretSpec.Data[0].RemoteRef.Key = "other"
 	})
@@ -196,8 +206,8 @@ func TestClusterExternalSecret(t *testing.T) {
 	// What is in the way goes, which is seen at once and not only by the next try.
 	freed := time.Now()
 	taken := externalSecret("db")
-	taken.Namespace = e.ns("taken")
-	if err := api.Delete(e.ctx, taken); err != nil {
+	taken.Namespace = e.Namespaced("taken")
+	if err := e.API.Delete(e.Ctx, taken); err != nil {
 		t.Fatal(err)
 	}
 	if c := e.wantMade(parent, []string{"new", "one", "taken", "two"}, nil); c.Reason != v1alpha1.ReasonProvisioned || c.Status != metav1.ConditionTrue {
@@ -212,13 +222,13 @@ func TestClusterExternalSecret(t *testing.T) {
 	e.join("one", "bank")
 	e.wantGone("one", externalSecret("db"))
 	e.wantGone("one", &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "db"}})
-	if err := api.Delete(e.ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: e.ns("new")}}); err != nil {
+	if err := e.API.Delete(e.Ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: e.Namespaced("new")}}); err != nil {
 		t.Fatal(err)
 	}
 	e.wantMade(parent, []string{"taken", "two"}, nil)
 
 	// The parent goes.
-	if err := api.Delete(e.ctx, parent); err != nil {
+	if err := e.API.Delete(e.Ctx, parent); err != nil {
 		t.Fatal(err)
 	}
 	for _, ns := range []string{"taken", "two"} {
@@ -230,27 +240,27 @@ func TestClusterExternalSecret(t *testing.T) {
 // TestFanOutName has the children renamed: the old ones go, but no sooner than the new ones are there; and where a
 // new one cannot be, the old one stays.
 func TestFanOutName(t *testing.T) {
-	e := newEnv(t, v1alpha1.ClusterStoreSpec{})
-	e.backend.Put("db", []byte("one"))
-	e.namespace("free", e.team())
-	e.namespace("taken", e.team())
+	e := newEnv(t)
+	e.Backend.Put("db", []byte("one"))
+	e.CreateNamespace("free", e.team())
+	e.CreateNamespace("taken", e.team())
 	parent := e.fanOut(func(p *v1alpha1.ClusterExternalSecret) { p.Spec.ExternalSecretName = "old" })
-	e.create(parent)
+	e.Create(parent)
 	e.wantMade(parent, []string{"free", "taken"}, nil)
-	e.externalSecret("taken", "db")
+	e.CreateExternalSecret("taken", "db")
 
-	w, err := watcher().Watch(e.ctx, &v1alpha1.ExternalSecretList{}, client.InNamespace(e.ns("free")))
+	w, err := e.API.Watch(e.Ctx, &v1alpha1.ExternalSecretList{}, client.InNamespace(e.Namespaced("free")))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer w.Stop()
-	update(e, parent, func(p *v1alpha1.ClusterExternalSecret) { p.Spec.ExternalSecretName = "db" })
+	testenv.Update(e.Client, parent, func(p *v1alpha1.ClusterExternalSecret) { p.Spec.ExternalSecretName = "db" })
 	there := map[string]bool{}
 	for len(there) == 0 || there["old"] || !there["db"] {
 		var ev watch.Event
 		select {
 		case ev = <-w.ResultChan():
-		case <-e.ctx.Done():
+		case <-e.Ctx.Done():
 			t.Fatal("the watch ended")
 		}
 		es, ok := ev.Object.(*v1alpha1.ExternalSecret)
@@ -266,29 +276,29 @@ func TestFanOutName(t *testing.T) {
 	e.child("taken", "old", func(*v1alpha1.ExternalSecret) string { return "" })
 
 	// A name that cannot be one leaves all as it is.
-	update(e, parent, func(p *v1alpha1.ClusterExternalSecret) { p.Spec.ExternalSecretName = "No_Name" })
+	testenv.Update(e.Client, parent, func(p *v1alpha1.ClusterExternalSecret) { p.Spec.ExternalSecretName = "No_Name" })
 	c := e.wantMade(parent, []string{"free"}, map[string]string{"taken": "did not make it"})
 	if c.Reason != v1alpha1.ReasonInvalidSpec || !strings.Contains(c.Message, "No_Name") {
 		t.Errorf("Ready is %+v", c)
 	}
 	e.join("taken", "bank") // This, too.
-	update(e, parent, func(p *v1alpha1.ClusterExternalSecret) { p.Spec.ExternalSecretName = "db" })
+	testenv.Update(e.Client, parent, func(p *v1alpha1.ClusterExternalSecret) { p.Spec.ExternalSecretName = "db" })
 	e.wantMade(parent, []string{"free"}, nil)
 	e.wantGone("taken", externalSecret("old"))
 }
 
 // TestFanOutRivals has two parents want the same name: the second says so, and takes over when the first lets go.
 func TestFanOutRivals(t *testing.T) {
-	e := newEnv(t, v1alpha1.ClusterStoreSpec{})
-	e.backend.Put("first", []byte("first"))
-	e.backend.Put("second", []byte("second"))
-	e.namespace("one", e.team())
+	e := newEnv(t)
+	e.Backend.Put("first", []byte("first"))
+	e.Backend.Put("second", []byte("second"))
+	e.CreateNamespace("one", e.team())
 	rival := func(key string) *v1alpha1.ClusterExternalSecret {
 		p := e.fanOut(func(p *v1alpha1.ClusterExternalSecret) {
 			p.Name += "-" + key
 			p.Spec.ExternalSecretSpec.Data[0].RemoteRef.Key = key
 		})
-		e.create(p)
+		e.Create(p)
 		return p
 	}
 	first := rival("first")
@@ -296,12 +306,12 @@ func TestFanOutRivals(t *testing.T) {
 	second := rival("second")
 	e.wantMade(second, nil, map[string]string{"one": "did not make it"})
 	e.wantValue("one", "first")
-	update(e, first, func(p *v1alpha1.ClusterExternalSecret) { p.Spec.ExternalSecretName = "elsewhere" })
+	testenv.Update(e.Client, first, func(p *v1alpha1.ClusterExternalSecret) { p.Spec.ExternalSecretName = "elsewhere" })
 	e.wantMade(second, []string{"one"}, nil)
 	e.wantValue("one", "second")
-	update(e, first, func(p *v1alpha1.ClusterExternalSecret) { p.Spec.ExternalSecretName = "db" })
+	testenv.Update(e.Client, first, func(p *v1alpha1.ClusterExternalSecret) { p.Spec.ExternalSecretName = "db" })
 	e.wantMade(first, nil, map[string]string{"one": "did not make it"})
-	if err := api.Delete(e.ctx, second); err != nil {
+	if err := e.API.Delete(e.Ctx, second); err != nil {
 		t.Fatal(err)
 	}
 	e.wantMade(first, []string{"one"}, nil)
@@ -310,33 +320,33 @@ func TestFanOutRivals(t *testing.T) {
 
 // TestFanOutTerminating leaves a namespace alone that is on its way out, however long that takes.
 func TestFanOutTerminating(t *testing.T) {
-	e := newEnv(t, v1alpha1.ClusterStoreSpec{})
-	e.backend.Put("db", []byte("one"))
-	e.namespace("stays", e.team())
-	e.namespace("goes", e.team())
-	holds := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: e.ns("goes"), Name: "holds", Finalizers: []string{"example.org/holds"}}}
-	e.create(holds)
+	e := newEnv(t)
+	e.Backend.Put("db", []byte("one"))
+	e.CreateNamespace("stays", e.team())
+	e.CreateNamespace("goes", e.team())
+	holds := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: e.Namespaced("goes"), Name: "holds", Finalizers: []string{"example.org/holds"}}}
+	e.Create(holds)
 	parent := e.fanOut()
-	e.create(parent)
+	e.Create(parent)
 	e.wantMade(parent, []string{"goes", "stays"}, nil)
-	if err := api.Delete(e.ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: e.ns("goes")}}); err != nil {
+	if err := e.API.Delete(e.Ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: e.Namespaced("goes")}}); err != nil {
 		t.Fatal(err)
 	}
 	e.wantGone("goes", externalSecret("db"))
 	// Another change of the parent is one more reason to look at it.
-	update(e, parent, func(p *v1alpha1.ClusterExternalSecret) { p.Spec.ExternalSecretMetadata.Labels["more"] = "1" })
+	testenv.Update(e.Client, parent, func(p *v1alpha1.ClusterExternalSecret) { p.Spec.ExternalSecretMetadata.Labels["more"] = "1" })
 	if c := e.wantMade(parent, []string{"stays"}, nil); c.Reason != v1alpha1.ReasonProvisioned {
 		t.Errorf("Ready is %+v", c)
 	}
-	update(e, holds, func(c *corev1.ConfigMap) { c.Finalizers = nil })
+	testenv.Update(e.Client, holds, func(c *corev1.ConfigMap) { c.Finalizers = nil })
 	e.wantMade(parent, []string{"stays"}, nil)
 }
 
 // TestFanOutInvalid offers specs that cannot be used: those that the API server refuses, and those that only the
 // operator can tell.
 func TestFanOutInvalid(t *testing.T) {
-	e := newEnv(t, v1alpha1.ClusterStoreSpec{})
-	e.namespace("one", e.team())
+	e := newEnv(t)
+	e.CreateNamespace("one", e.team())
 	type change = func(*v1alpha1.ClusterExternalSecret)
 	target := func(target v1alpha1.Target) change {
 		return func(p *v1alpha1.ClusterExternalSecret) { p.Spec.ExternalSecretSpec.Target = target }
@@ -408,7 +418,7 @@ func TestFanOutInvalid(t *testing.T) {
 		tc := cases[name]
 		p := e.fanOut(tc.change)
 		p.Name += "-" + strings.ToLower(name)
-		err := api.Create(e.ctx, p)
+		err := e.API.Create(e.Ctx, p)
 		switch {
 		case tc.refused != "":
 			if !kerrors.IsInvalid(err) || !strings.Contains(err.Error(), tc.refused) {
@@ -425,7 +435,7 @@ func TestFanOutInvalid(t *testing.T) {
 		}
 	}
 	var list v1alpha1.ExternalSecretList
-	if err := api.List(e.ctx, &list, client.InNamespace(e.ns("one"))); err != nil || len(list.Items) > 0 {
+	if err := e.API.List(e.Ctx, &list, client.InNamespace(e.Namespaced("one"))); err != nil || len(list.Items) > 0 {
 		t.Errorf("%d objects were made: %v", len(list.Items), err)
 	}
 }
@@ -433,7 +443,7 @@ func TestFanOutInvalid(t *testing.T) {
 // policy creates an admission policy, and what binds it, for the ExternalSecrets of one namespace.
 func (e *env) policy(kind, namespace string, spec map[string]any) {
 	e.Helper()
-	name := e.ns(namespace)
+	name := e.Namespaced(namespace)
 	spec["failurePolicy"] = "Fail"
 	spec["matchConstraints"] = map[string]any{"resourceRules": []any{map[string]any{
 		"apiGroups": []any{v1alpha1.Group}, "apiVersions": []any{"*"}, "operations": []any{"CREATE", "UPDATE"}, "resources": []any{"externalsecrets"},
@@ -447,9 +457,9 @@ func (e *env) policy(kind, namespace string, spec map[string]any) {
 	for k, s := range map[string]map[string]any{kind: spec, kind + "Binding": binding} {
 		u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "admissionregistration.k8s.io/v1", "kind": k, "spec": s}}
 		u.SetName(name)
-		e.create(u)
+		e.Create(u)
 		e.Cleanup(func() {
-			if err := api.Delete(context.Background(), u); err != nil { //nolint:usetesting // That of the test has ended.
+			if err := e.API.Delete(context.Background(), u); err != nil { //nolint:usetesting // That of the test has ended.
 				e.Error(err)
 			}
 		})
@@ -459,10 +469,10 @@ func (e *env) policy(kind, namespace string, spec map[string]any) {
 // TestFanOutRefused has admission policies refuse the object in one namespace, and change it in another: both are
 // reported, and neither is tried over and over.
 func TestFanOutRefused(t *testing.T) {
-	e := newEnv(t, v1alpha1.ClusterStoreSpec{})
-	e.backend.Put("db", []byte("one"))
+	e := newEnv(t)
+	e.Backend.Put("db", []byte("one"))
 	for _, ns := range []string{"fine", "refuses", "changes"} {
-		e.namespace(ns, nil)
+		e.CreateNamespace(ns, nil)
 	}
 	e.policy("ValidatingAdmissionPolicy", "refuses", map[string]any{"validations": []any{map[string]any{
 		"expression": "!('made' in object.metadata.?labels.orValue({}))", "message": "not here",
@@ -474,12 +484,12 @@ func TestFanOutRefused(t *testing.T) {
 		}}},
 	})
 	// Policies take a moment to count.
-	controlplane.Eventually(t, func() string {
+	e.Eventually(func() string {
 		probe := e.fanOut()
 		for _, ns := range []string{"refuses", "changes"} {
 			es := externalSecret("probe")
-			es.Namespace, es.Labels, es.Spec = e.ns(ns), map[string]string{"made": "true"}, probe.Spec.ExternalSecretSpec
-			err := api.Create(e.ctx, es, client.DryRunAll)
+			es.Namespace, es.Labels, es.Spec = e.Namespaced(ns), map[string]string{"made": "true"}, probe.Spec.ExternalSecretSpec
+			err := e.API.Create(e.Ctx, es, client.DryRunAll)
 			if ns == "refuses" && err == nil || ns == "changes" && (err != nil || es.Spec.RefreshInterval == "") {
 				return fmt.Sprintf("the policy of %s does not count yet: %v", ns, err)
 			}
@@ -487,9 +497,9 @@ func TestFanOutRefused(t *testing.T) {
 		return ""
 	})
 	parent := e.fanOut()
-	e.create(parent)
+	e.Create(parent)
 	for _, ns := range []string{"fine", "refuses", "changes"} {
-		e.join(ns, e.name)
+		e.join(ns, e.Name)
 	}
 	e.wantMade(parent, []string{"fine"}, map[string]string{"refuses": "not here", "changes": "changed as it is written"})
 	e.wantValue("fine", "one")
@@ -502,11 +512,11 @@ func TestFanOutRefused(t *testing.T) {
 // TestFanOutFight has somebody change a child over and over: it is put right, soon with back-off, and the parent
 // says so.
 func TestFanOutFight(t *testing.T) {
-	e := newEnv(t, v1alpha1.ClusterStoreSpec{})
-	e.backend.Put("db", []byte("one"))
-	e.namespace("one", e.team())
+	e := newEnv(t)
+	e.Backend.Put("db", []byte("one"))
+	e.CreateNamespace("one", e.team())
 	parent := e.fanOut()
-	e.create(parent)
+	e.Create(parent)
 	e.wantMade(parent, []string{"one"}, nil)
 	right := func(es *v1alpha1.ExternalSecret) string {
 		if es.Spec.Suspend {
@@ -515,7 +525,7 @@ func TestFanOutFight(t *testing.T) {
 		return ""
 	}
 	reported := func() bool {
-		if err := api.Get(e.ctx, client.ObjectKeyFromObject(parent), parent); err != nil {
+		if err := e.API.Get(e.Ctx, client.ObjectKeyFromObject(parent), parent); err != nil {
 			t.Fatal(err)
 		}
 		return len(parent.Status.FailedNamespaces) > 0
@@ -525,7 +535,7 @@ func TestFanOutFight(t *testing.T) {
 			t.Fatal("it was put right twenty times, and nothing is said of it")
 		}
 		es := e.child("one", "db", right)
-		update(e, es, func(es *v1alpha1.ExternalSecret) { es.Spec.Suspend = true })
+		testenv.Update(e.Client, es, func(es *v1alpha1.ExternalSecret) { es.Spec.Suspend = true })
 		e.child("one", "db", func(es *v1alpha1.ExternalSecret) string {
 			if reported() {
 				return ""

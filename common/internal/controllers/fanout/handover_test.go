@@ -1,15 +1,12 @@
-package clusterstore_test
+package fanout_test
 
 import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"maps"
-	"net/http"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -22,12 +19,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/yaml"
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/internal/presence"
+	"github.com/direct-secrets/direct-secrets/common/internal/testenv"
 	"github.com/direct-secrets/direct-secrets/common/manifests"
 	"github.com/direct-secrets/direct-secrets/common/operator"
 	"github.com/direct-secrets/direct-secrets/common/provider"
@@ -37,84 +34,37 @@ import (
 )
 
 // shift is a cluster of its own, in which modules share duties.
-type shift struct {
-	*testing.T
-	cluster *controlplane.ControlPlane
-	api     client.Client
-	// config is what modules run with.
-	config *rest.Config
-}
+type shift struct{ *testenv.Env }
 
 func newShift(t *testing.T) *shift {
 	t.Helper()
-	c, err := controlplane.Start(t.Context(), controlplane.WithCRDs(controlplane.Manifests(fake.CRDs, manifests.CRDs)...), controlplane.WithAuditLog())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := c.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
-	own, err := client.New(c.Config(), client.Options{Scheme: api.Scheme()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &shift{T: t, cluster: c, api: own, config: c.Config()}
+	t.Parallel()
+	return &shift{testenv.On(t, testenv.StartPlane(t), "")}
 }
 
 // module runs an operator over all namespaces until the function that it returns is called, or the test ends.
 func (s *shift) module(name string, kinds []provider.Kind) (stop func()) {
 	s.Helper()
-	opts := []operator.Option{
-		operator.WithScheme(fakev1.AddToScheme),
-		operator.WithConfig(s.config),
-		operator.WithPresence(presence.Timing{
-			Renew: 200 * time.Millisecond, Duration: 4 * time.Second, Shared: 4 * time.Second, SharedDeadline: 3 * time.Second, SharedRetry: 200 * time.Millisecond,
-		}),
-		operator.WithFlags(func(f *operator.Flags) {
-			f.MetricsAddress, f.ProbeAddress, f.LeaderElect, f.LogFormat = "0", "0", false, "text"
-			f.PresenceNamespace = metav1.NamespaceDefault
-		}),
-	}
-	for _, k := range kinds {
-		opts = append(opts, operator.WithStore(k))
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- operator.New(name, name+"."+v1alpha1.Group, opts...).Run(ctx) }()
-	stop = sync.OnceFunc(func() {
-		cancel()
-		if err := <-ended; err != nil {
-			s.Errorf("%s: %v", name, err)
-		}
-	})
-	s.Cleanup(stop)
-	return stop
-}
-
-func (s *shift) create(o client.Object) {
-	s.Helper()
-	if err := s.api.Create(s.Context(), o); err != nil {
-		s.Fatal(err)
-	}
+	return s.Module(name, name+"."+v1alpha1.Group, kinds, operator.WithPresence(presence.Timing{
+		Renew: 200 * time.Millisecond, Duration: 4 * time.Second, Shared: 4 * time.Second, SharedDeadline: 3 * time.Second, SharedRetry: 200 * time.Millisecond,
+	}), operator.WithFlags(func(f *operator.Flags) { f.PresenceNamespace = metav1.NamespaceDefault }))
 }
 
 func (s *shift) namespace(name string) {
 	s.Helper()
-	s.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"team": "shop"}}})
+	s.Create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"team": "shop"}}})
 }
 
 // meddle changes the child in a namespace.
 func (s *shift) meddle(namespace string) {
 	s.Helper()
 	es := &v1alpha1.ExternalSecret{}
-	controlplane.Eventually(s, func() string {
-		if err := s.api.Get(s.Context(), client.ObjectKey{Namespace: namespace, Name: "db"}, es); err != nil {
+	s.Eventually(func() string {
+		if err := s.API.Get(s.Ctx, client.ObjectKey{Namespace: namespace, Name: "db"}, es); err != nil {
 			return err.Error()
 		}
 		es.Spec.Suspend, es.Labels["made"] = true, "by-hand"
-		if err := s.api.Update(s.Context(), es); err != nil {
+		if err := s.API.Update(s.Ctx, es); err != nil {
 			return err.Error()
 		}
 		return ""
@@ -130,12 +80,12 @@ func (s *shift) unheld(f func()) {
 	lease.SetName("shared-duties." + v1alpha1.Group)
 	hold := func(by string) {
 		body := fmt.Sprintf(`{"spec":{"holderIdentity":%q,"leaseDurationSeconds":600,"renewTime":%q}}`, by, time.Now().UTC().Format(metav1.RFC3339Micro))
-		if err := s.api.Patch(s.Context(), lease, client.RawPatch(types.MergePatchType, []byte(body))); err != nil {
+		if err := s.API.Patch(s.Ctx, lease, client.RawPatch(types.MergePatchType, []byte(body))); err != nil {
 			s.Fatal(err)
 		}
 	}
 	hold("the test")
-	controlplane.Eventually(s, func() string {
+	s.Eventually(func() string {
 		families, err := metrics.Registry.Gather()
 		if err != nil {
 			return err.Error()
@@ -157,9 +107,9 @@ func (s *shift) unheld(f func()) {
 // wantChild waits until the child in a namespace is as it is to be.
 func (s *shift) wantChild(namespace string) {
 	s.Helper()
-	controlplane.Eventually(s, func() string {
+	s.Eventually(func() string {
 		es := &v1alpha1.ExternalSecret{}
-		if err := s.api.Get(s.Context(), client.ObjectKey{Namespace: namespace, Name: "db"}, es); err != nil {
+		if err := s.API.Get(s.Ctx, client.ObjectKey{Namespace: namespace, Name: "db"}, es); err != nil {
 			return err.Error()
 		}
 		if es.Spec.Suspend || es.Labels["made"] != "true" {
@@ -172,9 +122,9 @@ func (s *shift) wantChild(namespace string) {
 // wantMade waits until the status names these namespaces.
 func (s *shift) wantMade(namespaces ...string) {
 	s.Helper()
-	controlplane.Eventually(s, func() string {
+	s.Eventually(func() string {
 		p := &v1alpha1.ClusterExternalSecret{}
-		if err := s.api.Get(s.Context(), client.ObjectKey{Name: "db"}, p); err != nil {
+		if err := s.API.Get(s.Ctx, client.ObjectKey{Name: "db"}, p); err != nil {
 			return err.Error()
 		}
 		if !meta.IsStatusConditionTrue(p.Status.Conditions, v1alpha1.ConditionReady) {
@@ -187,7 +137,7 @@ func (s *shift) wantMade(namespaces ...string) {
 // wantWrites says who wrote children since a time, and how often.
 func (s *shift) wantWrites(since time.Time, want map[string]int) {
 	s.Helper()
-	events, err := s.cluster.ReadAuditLog(since)
+	events, err := s.Cluster.ReadAuditLog(since)
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -208,7 +158,7 @@ func (s *shift) wantWrites(since time.Time, want map[string]int) {
 // wantUnread fails if a module read the child in one of these namespaces live since a time.
 func (s *shift) wantUnread(since time.Time, namespaces ...string) {
 	s.Helper()
-	events, err := s.cluster.ReadAuditLog(since)
+	events, err := s.Cluster.ReadAuditLog(since)
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -222,7 +172,7 @@ func (s *shift) wantUnread(since time.Time, namespaces ...string) {
 // reads returns how often a module read an object live since a time.
 func (s *shift) reads(since time.Time, resource, name string) (n int) {
 	s.Helper()
-	events, err := s.cluster.ReadAuditLog(since)
+	events, err := s.Cluster.ReadAuditLog(since)
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -238,16 +188,15 @@ func (s *shift) reads(since time.Time, resource, name string) (n int) {
 // the children in memory. Only who holds the duties writes; when it stops, the other goes on where it was, and
 // writes nothing that is in step.
 func TestFanOutHandover(t *testing.T) {
-	t.Parallel()
 	s := newShift(t)
 	fakes := fake.NewServer()
 	fakes.Backend("main").Put("db", []byte("one"))
-	s.create(&fakev1.ClusterFakeStore{ObjectMeta: metav1.ObjectMeta{Name: "store"}, Spec: fakev1.ClusterFakeStoreSpec{FakeStoreSpec: fakev1.FakeStoreSpec{Backend: "main"}}})
+	s.Create(&fakev1.ClusterFakeStore{ObjectMeta: metav1.ObjectMeta{Name: "store"}, Spec: fakev1.ClusterFakeStoreSpec{FakeStoreSpec: fakev1.FakeStoreSpec{Backend: "main"}}})
 	s.namespace("one")
 	s.namespace("two")
 	stopGenerators := s.module("generators", fakes.GeneratorKinds())
 	start := time.Now()
-	s.create(&v1alpha1.ClusterExternalSecret{ObjectMeta: metav1.ObjectMeta{Name: "db"}, Spec: v1alpha1.ClusterExternalSecretSpec{
+	s.Create(&v1alpha1.ClusterExternalSecret{ObjectMeta: metav1.ObjectMeta{Name: "db"}, Spec: v1alpha1.ClusterExternalSecretSpec{
 		ExternalSecretSpec: v1alpha1.ExternalSecretSpec{
 			StoreRef: &v1alpha1.StoreRef{Kind: "ClusterFakeStore", Name: "store"},
 			Data:     []v1alpha1.DataEntry{{SecretKey: "value", RemoteRef: v1alpha1.RemoteRef{Key: "db"}}},
@@ -259,8 +208,8 @@ func TestFanOutHandover(t *testing.T) {
 	stopStores := s.module("stores", fakes.Kinds())
 	secret := func(namespace string) {
 		t.Helper()
-		controlplane.Eventually(t, func() string {
-			if err := s.api.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: "db"}, &corev1.Secret{}); err != nil {
+		s.Eventually(func() string {
+			if err := s.API.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: "db"}, &corev1.Secret{}); err != nil {
 				return err.Error()
 			}
 			return ""
@@ -275,7 +224,7 @@ func TestFanOutHandover(t *testing.T) {
 	start = time.Now()
 	for _, ns := range []string{"one", "two"} {
 		label := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"looked-at":"again"}}}`))
-		if err := s.api.Patch(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}}, label); err != nil {
+		if err := s.API.Patch(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}}, label); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -310,65 +259,30 @@ func TestFanOutHandover(t *testing.T) {
 	stopGenerators()
 }
 
-// A lag holds back what watches of a resource bring for as long as it is locked.
-type lag struct {
-	sync.RWMutex
-	resource string
-}
-
-// wrap is a rest.Config's WrapTransport.
-func (l *lag) wrap(next http.RoundTripper) http.RoundTripper {
-	return transport(func(r *http.Request) (*http.Response, error) {
-		resp, err := next.RoundTrip(r)
-		if err == nil && r.URL.Query().Get("watch") == "true" && strings.HasSuffix(r.URL.Path, "/"+l.resource) {
-			resp.Body = &lagging{resp.Body, l}
-		}
-		return resp, err
-	})
-}
-
-type transport func(*http.Request) (*http.Response, error)
-
-func (f transport) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
-
-type lagging struct {
-	io.ReadCloser
-	lag *lag
-}
-
-func (b *lagging) Read(p []byte) (int, error) {
-	n, err := b.ReadCloser.Read(p)
-	b.lag.RLock()
-	defer b.lag.RUnlock()
-	return n, err
-}
-
 // TestFanOutBehind has a module whose cache is behind: it deletes nothing, and writes nothing over, for what only the
 // cache says.
 func TestFanOutBehind(t *testing.T) {
-	t.Parallel()
 	s := newShift(t)
 	fakes := fake.NewServer()
-	lags := map[string]*lag{}
-	s.config = rest.CopyConfig(s.config)
+	lags := map[string]*testenv.Lag{}
 	for _, resource := range []string{"namespaces", "clusterexternalsecrets"} {
-		lags[resource] = &lag{resource: resource}
-		s.config.Wrap(lags[resource].wrap)
+		lags[resource] = testenv.NewLag(resource)
+		s.Config.Wrap(lags[resource].Wrap)
 	}
 	s.module("generators", fakes.GeneratorKinds())
 	s.namespace("shared")
 	parent := func(name string, change func(*v1alpha1.ClusterExternalSecretSpec)) {
 		t.Helper()
 		p := &v1alpha1.ClusterExternalSecret{ObjectMeta: metav1.ObjectMeta{Name: name}}
-		controlplane.Eventually(t, func() string {
-			if err := client.IgnoreNotFound(s.api.Get(t.Context(), client.ObjectKeyFromObject(p), p)); err != nil {
+		s.Eventually(func() string {
+			if err := client.IgnoreNotFound(s.API.Get(t.Context(), client.ObjectKeyFromObject(p), p)); err != nil {
 				return err.Error()
 			}
 			change(&p.Spec)
-			write := s.api.Update
+			write := s.API.Update
 			if p.UID == "" {
 				write = func(ctx context.Context, o client.Object, _ ...client.UpdateOption) error {
-					return s.api.Create(ctx, o)
+					return s.API.Create(ctx, o)
 				}
 			}
 			if err := write(t.Context(), p); err != nil {
@@ -380,8 +294,8 @@ func TestFanOutBehind(t *testing.T) {
 	child := func(namespace string) *v1alpha1.ExternalSecret {
 		t.Helper()
 		es := &v1alpha1.ExternalSecret{}
-		controlplane.Eventually(t, func() string {
-			if err := s.api.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: "db"}, es); err != nil {
+		s.Eventually(func() string {
+			if err := s.API.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: "db"}, es); err != nil {
 				return err.Error()
 			}
 			return ""
@@ -406,7 +320,7 @@ func TestFanOutBehind(t *testing.T) {
 			behind: "namespaces", live: "namespaces", object: "case-namespace", key: "first",
 			moveOn: func(ns string) {
 				label := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"env":"prod"}}}`))
-				if err := s.api.Patch(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}}, label); err != nil {
+				if err := s.API.Patch(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}}, label); err != nil {
 					t.Fatal(err)
 				}
 				parent(ns, func(spec *v1alpha1.ClusterExternalSecretSpec) {
@@ -422,7 +336,7 @@ func TestFanOutBehind(t *testing.T) {
 					spec.NamespaceSelectors, spec.Namespaces = nil, []string{ns}
 				})
 				label := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"team":"other"}}}`))
-				if err := s.api.Patch(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}}, label); err != nil {
+				if err := s.API.Patch(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}}, label); err != nil {
 					t.Fatal(err)
 				}
 			},
@@ -434,7 +348,7 @@ func TestFanOutBehind(t *testing.T) {
 				parent(ns, key("second"))
 				es := child(ns)
 				es.Spec.Data[0].RemoteRef.Key = "second"
-				if err := s.api.Update(t.Context(), es); err != nil {
+				if err := s.API.Update(t.Context(), es); err != nil {
 					t.Fatal(err)
 				}
 			},
@@ -443,7 +357,7 @@ func TestFanOutBehind(t *testing.T) {
 	for _, name := range slices.Sorted(maps.Keys(cases)) {
 		tc := cases[name]
 		ns := "case-" + strings.ToLower(name)
-		s.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns, Labels: map[string]string{"team": ns}}})
+		s.Create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns, Labels: map[string]string{"team": ns}}})
 		parent(ns, func(spec *v1alpha1.ClusterExternalSecretSpec) {
 			*spec = v1alpha1.ClusterExternalSecretSpec{
 				ExternalSecretName: "db",
@@ -458,7 +372,7 @@ func TestFanOutBehind(t *testing.T) {
 		wantSame := func() {
 			t.Helper()
 			is := &v1alpha1.ExternalSecret{}
-			if err := s.api.Get(t.Context(), client.ObjectKey{Namespace: ns, Name: "db"}, is); err != nil {
+			if err := s.API.Get(t.Context(), client.ObjectKey{Namespace: ns, Name: "db"}, is); err != nil {
 				t.Fatalf("\n%s\n%s: %v", tc.reason, name, err)
 			}
 			if got := is.Spec.Data[0].RemoteRef.Key; is.UID != was || got != tc.key {
@@ -468,11 +382,11 @@ func TestFanOutBehind(t *testing.T) {
 		l := lags[tc.behind]
 		start := time.Now()
 		func() {
-			l.Lock()
-			defer l.Unlock()
+			l.Hold(true)
+			defer l.Hold(false)
 			tc.moveOn(ns)
 			// Two reads show that it wanted to write, did not, and tried again.
-			controlplane.Eventually(t, func() string {
+			s.Eventually(func() string {
 				wantSame()
 				if n := s.reads(start, tc.live, tc.object); n < 2 {
 					return fmt.Sprintf("%s: the module has read %s %s %d times", name, tc.live, tc.object, n)
@@ -480,9 +394,9 @@ func TestFanOutBehind(t *testing.T) {
 				return ""
 			})
 		}()
-		controlplane.Eventually(t, func() string {
+		s.Eventually(func() string {
 			p := &v1alpha1.ClusterExternalSecret{}
-			if err := s.api.Get(t.Context(), client.ObjectKey{Name: ns}, p); err != nil {
+			if err := s.API.Get(t.Context(), client.ObjectKey{Name: ns}, p); err != nil {
 				return err.Error()
 			}
 			if p.Status.ObservedGeneration != p.Generation || !slices.Equal(p.Status.ProvisionedNamespaces, []string{ns}) {
@@ -528,9 +442,8 @@ func laterCRDs(t *testing.T) [][]byte {
 // TestFanOutLater has the CRDs of a later version: a field that the module does not know reaches the children, stays
 // when they are put right, and follows the parent.
 func TestFanOutLater(t *testing.T) {
-	t.Parallel()
 	s := newShift(t)
-	if err := s.cluster.InstallCRDs(t.Context(), laterCRDs(t)...); err != nil {
+	if err := s.Cluster.InstallCRDs(t.Context(), laterCRDs(t)...); err != nil {
 		t.Fatal(err)
 	}
 	s.module("generators", fake.NewServer().GeneratorKinds())
@@ -553,7 +466,7 @@ func TestFanOutLater(t *testing.T) {
 	}
 	patch := func(o client.Object, body string) {
 		t.Helper()
-		if err := s.api.Patch(t.Context(), o, client.RawPatch(types.MergePatchType, []byte(body))); err != nil {
+		if err := s.API.Patch(t.Context(), o, client.RawPatch(types.MergePatchType, []byte(body))); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -564,8 +477,8 @@ func TestFanOutLater(t *testing.T) {
 		child.SetNamespace("one")
 		wantLater := func(value string) {
 			t.Helper()
-			controlplane.Eventually(t, func() string {
-				if err := s.api.Get(t.Context(), client.ObjectKeyFromObject(child), child); err != nil {
+			s.Eventually(func() string {
+				if err := s.API.Get(t.Context(), client.ObjectKeyFromObject(child), child); err != nil {
 					return err.Error()
 				}
 				is, _, _ := unstructured.NestedString(child.Object, "spec", "later")
@@ -574,11 +487,11 @@ func TestFanOutLater(t *testing.T) {
 		}
 		spec[kind]["later"] = "1"
 		// A CRD takes a moment to count.
-		controlplane.Eventually(t, func() string {
+		s.Eventually(func() string {
 			probe := object(kind)
 			probe.SetNamespace("one")
 			probe.Object["spec"] = runtime.DeepCopyJSON(spec[kind])
-			if err := s.api.Create(t.Context(), probe, client.DryRunAll); err != nil {
+			if err := s.API.Create(t.Context(), probe, client.DryRunAll); err != nil {
 				return err.Error()
 			}
 			parent := object("Cluster" + kind)
@@ -586,7 +499,7 @@ func TestFanOutLater(t *testing.T) {
 				field + "Spec": runtime.DeepCopyJSON(spec[kind]), field + "Metadata": map[string]any{"labels": map[string]any{"made": "true"}},
 				"namespaces": []any{"one"},
 			}
-			if err := s.api.Create(t.Context(), parent, client.DryRunAll); err != nil {
+			if err := s.API.Create(t.Context(), parent, client.DryRunAll); err != nil {
 				return err.Error()
 			}
 			_, ofParent, _ := unstructured.NestedString(parent.Object, "spec", field+"Spec", "later")
@@ -595,7 +508,7 @@ func TestFanOutLater(t *testing.T) {
 			}
 			parent.SetResourceVersion("")
 			parent.SetUID("")
-			s.create(parent)
+			s.Create(parent)
 			return ""
 		})
 		wantLater("1")

@@ -1,7 +1,6 @@
-package clusterstore_test
+package externalsecret_test
 
 import (
-	"context"
 	"slices"
 	"strings"
 	"testing"
@@ -11,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
-	"github.com/direct-secrets/direct-secrets/common/operator"
+	"github.com/direct-secrets/direct-secrets/common/internal/testenv"
 	"github.com/direct-secrets/direct-secrets/common/provider"
 	fakev1 "github.com/direct-secrets/direct-secrets/common/provider/fake/apis/v1alpha1"
 )
@@ -19,31 +18,14 @@ import (
 // TestContributionOfCluster has a cluster store contribute to an object that another module claims. Whom it admits, and
 // to which keys, holds as if it were its own: also what it has handed over before is not taken any more.
 func TestContributionOfCluster(t *testing.T) {
-	e := newEnv(t, v1alpha1.ClusterStoreSpec{Conditions: []v1alpha1.StoreCondition{{AllowedKeys: []string{"${namespace}/*"}}}})
-	e.namespace("a", nil)
-	ns := e.ns("a")
-	opts := []operator.Option{
-		operator.WithScheme(fakev1.AddToScheme), operator.WithConfig(cluster.Config()),
-		operator.WithFlags(func(f *operator.Flags) {
-			f.MetricsAddress, f.ProbeAddress, f.LeaderElect, f.LogFormat, f.Namespaces = "0", "0", false, "text", ns
-		}),
-	}
-	for _, k := range server.OtherKinds() {
-		opts = append(opts, operator.WithStore(k))
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- operator.New("other", "other.direct-secrets.io", opts...).Run(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-	})
-	e.create(&fakev1.OtherFakeStore{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "other"}, Spec: fakev1.FakeStoreSpec{Backend: e.name}})
-	e.backend.Put(ns+"/db", []byte("one"))
-	e.backend.Put("foreign/db", []byte("foreign"))
-	e.externalSecret("a", ns+"/db", func(es *v1alpha1.ExternalSecret) {
+	e := testenv.NewCluster(t, v1alpha1.ClusterStoreSpec{Conditions: []v1alpha1.StoreCondition{{AllowedKeys: []string{"${namespace}/*"}}}})
+	e.CreateNamespace("a", nil)
+	ns := e.Namespaced("a")
+	testenv.On(t, e.Plane, ns).Module("other", "other.direct-secrets.io", e.Server.OtherKinds())
+	e.Create(&fakev1.OtherFakeStore{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "other"}, Spec: fakev1.FakeStoreSpec{Backend: e.Name}})
+	e.Backend.Put(ns+"/db", []byte("one"))
+	e.Backend.Put("foreign/db", []byte("foreign"))
+	e.CreateExternalSecret("a", ns+"/db", func(es *v1alpha1.ExternalSecret) {
 		es.Spec.Data = append(es.Spec.Data, v1alpha1.DataEntry{
 			SecretKey: "cluster", RemoteRef: es.Spec.Data[0].RemoteRef,
 			SourceRef: &v1alpha1.DataSourceRef{StoreRef: *es.Spec.StoreRef},
@@ -52,14 +34,14 @@ func TestContributionOfCluster(t *testing.T) {
 	})
 	ready := func(reason, says string) {
 		t.Helper()
-		if m := e.wantReady("a", reason); !strings.Contains(m, says) {
+		if m := e.In("a").WantReady("db", reason).Message; !strings.Contains(m, says) {
 			t.Errorf("the message is %q, want it to say %q", m, says)
 		}
 	}
 	ready(v1alpha1.ReasonSecretSynced, "")
 	conditions := func(c ...v1alpha1.StoreCondition) {
 		t.Helper()
-		update(e, &fakev1.ClusterFakeStore{ObjectMeta: metav1.ObjectMeta{Name: e.name}}, func(s *fakev1.ClusterFakeStore) { s.Spec.Conditions = c })
+		testenv.Update(e.Client, &fakev1.ClusterFakeStore{ObjectMeta: metav1.ObjectMeta{Name: e.Name}}, func(s *fakev1.ClusterFakeStore) { s.Spec.Conditions = c })
 	}
 	for _, tc := range []struct {
 		reason string
@@ -70,15 +52,15 @@ func TestContributionOfCluster(t *testing.T) {
 	} {
 		conditions(tc.rules)
 		ready(v1alpha1.ReasonForbidden, "ClusterFakeStore")
-		if err := api.Delete(e.ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "db"}}); err != nil {
+		if err := e.API.Delete(e.Ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "db"}}); err != nil {
 			t.Fatal(err)
 		}
-		update(e, &v1alpha1.ExternalSecret{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "db"}}, func(es *v1alpha1.ExternalSecret) {
+		testenv.Update(e.Client, &v1alpha1.ExternalSecret{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "db"}}, func(es *v1alpha1.ExternalSecret) {
 			metav1.SetMetaDataAnnotation(&es.ObjectMeta, v1alpha1.RefreshRequestAnnotation, tc.reason)
 			es.Spec.Target.Name = "db"
 		})
 		ready(v1alpha1.ReasonForbidden, "ClusterFakeStore")
-		if err := api.Get(e.ctx, client.ObjectKey{Namespace: ns, Name: "db"}, &corev1.Secret{}); err == nil {
+		if err := e.API.Get(e.Ctx, client.ObjectKey{Namespace: ns, Name: "db"}, &corev1.Secret{}); err == nil {
 			t.Fatalf("%s\nThe Secret was made from what was handed over before", tc.reason)
 		}
 		conditions()
@@ -86,9 +68,9 @@ func TestContributionOfCluster(t *testing.T) {
 	}
 	// Another's key is refused before any call.
 	conditions(v1alpha1.StoreCondition{AllowedKeys: []string{"${namespace}/*"}})
-	update(e, &v1alpha1.ExternalSecret{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "db"}}, func(es *v1alpha1.ExternalSecret) { es.Spec.Data[1].RemoteRef.Key = "foreign/db" })
+	testenv.Update(e.Client, &v1alpha1.ExternalSecret{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "db"}}, func(es *v1alpha1.ExternalSecret) { es.Spec.Data[1].RemoteRef.Key = "foreign/db" })
 	ready(v1alpha1.ReasonForbidden, "foreign/db")
-	for _, c := range e.backend.Calls() {
+	for _, c := range e.Backend.Calls() {
 		if slices.ContainsFunc(c.Refs, func(r provider.Ref) bool { return r.Key == "foreign/db" }) {
 			t.Errorf("the backend was asked for %v", c)
 		}

@@ -1,0 +1,9 @@
+package pushsecret_test
+
+import (
+	"testing"
+
+	"github.com/direct-secrets/direct-secrets/common/internal/testenv"
+)
+
+func TestMain(m *testing.M) { testenv.Main(m) }

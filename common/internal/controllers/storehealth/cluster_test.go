@@ -1,0 +1,93 @@
+package storehealth_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/internal/testenv"
+	"github.com/direct-secrets/direct-secrets/common/provider"
+	"github.com/direct-secrets/direct-secrets/common/provider/fake"
+	fakev1 "github.com/direct-secrets/direct-secrets/common/provider/fake/apis/v1alpha1"
+)
+
+// TestProviderNamespace has a store that names the namespace of its credentials.
+func TestProviderNamespace(t *testing.T) {
+	e := testenv.NewCluster(t, v1alpha1.ClusterStoreSpec{}, testenv.WithClusterAuth(""))
+	e.Backend.SetPassword("right")
+	e.Backend.Put("db", []byte("one"))
+	e.CreateNamespace("ops", nil)
+	e.CreateNamespace("shop", nil)
+	e.In("ops").Credentials("password", "right")
+	e.In("shop").Credentials("password", "wrong")
+	if m := e.WantStore(e.Name, v1alpha1.ReasonStoreInvalidSpec).Message; !strings.Contains(m, "needs a namespace") {
+		t.Errorf("without a namespace the store says %q", m)
+	}
+	testenv.Update(e.Client, &fakev1.ClusterFakeStore{ObjectMeta: metav1.ObjectMeta{Name: e.Name}}, testenv.WithClusterAuth(e.Namespaced("ops")))
+	e.WantStore(e.Name, v1alpha1.ReasonStoreValid)
+	e.CreateExternalSecret("shop", "db")
+	e.In("shop").WantReady("db", v1alpha1.ReasonSecretSynced)
+}
+
+// TestDeniedRead has a provider change its password. The first object whose read it refuses tells the
+// store, which then holds the others, long before it would have been validated again.
+func TestDeniedRead(t *testing.T) {
+	e := testenv.NewCluster(t, v1alpha1.ClusterStoreSpec{}, func(s *fakev1.ClusterFakeStore) { s.Spec.RefreshInterval = "10h" })
+	e.Backend.Put("db", []byte("one"))
+	for _, n := range []string{"one", "two"} {
+		e.CreateNamespace(n, nil)
+	}
+	e.CreateExternalSecret("one", "db")
+	e.In("one").WantReady("db", v1alpha1.ReasonSecretSynced)
+	e.WantStore(e.Name, v1alpha1.ReasonStoreValid)
+	e.Backend.SetPassword("changed")
+	e.CreateExternalSecret("two", "db")
+	e.WantStore(e.Name, v1alpha1.ReasonStoreAuthFailed)
+	e.In("two").WantReady("db", v1alpha1.ReasonStoreNotReady)
+	since := time.Now()
+	testenv.Update(e.Client, &v1alpha1.ExternalSecret{ObjectMeta: metav1.ObjectMeta{Namespace: e.Namespaced("one"), Name: "db"}}, func(es *v1alpha1.ExternalSecret) {
+		es.Annotations = map[string]string{v1alpha1.RefreshRequestAnnotation: "1"}
+	})
+	e.In("one").WantReady("db", v1alpha1.ReasonStoreNotReady)
+	e.WantUntouched(since)
+	if v := e.In("one").Value("db", "value"); v != "one" {
+		t.Errorf("the Secret holds %q, want it as it was", v)
+	}
+}
+
+// TestWarnings has a check that succeeds and warns: the store is valid, and an event says what to look at,
+// once for each warning.
+func TestWarnings(t *testing.T) {
+	e := testenv.NewCluster(t, v1alpha1.ClusterStoreSpec{}, func(s *fakev1.ClusterFakeStore) { s.Spec.RefreshInterval = "1s" })
+	e.Backend.Inject(fake.Fault{Call: fake.CallCheck, Err: provider.Warnings{"the token ends soon"}})
+	e.WantStore(e.Name, v1alpha1.ReasonStoreValid)
+	checks := len(e.Backend.Calls(fake.CallCheck))
+	e.Eventually(func() string {
+		if n := len(e.Backend.Calls(fake.CallCheck)) - checks; n < 3 {
+			return "it was not checked again"
+		}
+		return ""
+	})
+	e.Eventually(func() string {
+		list := &corev1.EventList{}
+		if err := e.API.List(t.Context(), list, client.InNamespace("default")); err != nil {
+			return err.Error()
+		}
+		count := int32(0)
+		for _, ev := range list.Items {
+			if ev.InvolvedObject.Name == e.Name && ev.Reason == "StoreWarning" && ev.Message == "the token ends soon" {
+				count += max(ev.Count, 1)
+			}
+		}
+		if count != 1 {
+			return fmt.Sprintf("%d events, want one", count)
+		}
+		return ""
+	})
+}

@@ -1,0 +1,105 @@
+package testenv
+
+import (
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/provider/fake"
+	fakev1 "github.com/direct-secrets/direct-secrets/common/provider/fake/apis/v1alpha1"
+)
+
+// ClusterEnv is a cluster store with a backend of its own, and namespaces that begin with its name. One operator serves
+// all tests of a package: it needs the whole cluster, so they have a control plane beside that of other tests.
+type ClusterEnv struct {
+	// Client is that of what has no namespace.
+	*Client
+	Name    string
+	Server  *fake.Server
+	Backend *fake.Backend
+}
+
+// everywhere is the operator over the whole cluster, and its provider.
+var everywhere struct {
+	once   sync.Once
+	server *fake.Server
+	end    func() error
+}
+
+// NewCluster makes a cluster store.
+func NewCluster(t *testing.T, spec v1alpha1.ClusterStoreSpec, change ...func(*fakev1.ClusterFakeStore)) *ClusterEnv {
+	t.Helper()
+	t.Parallel()
+	p := wide.get(t)
+	everywhere.once.Do(func() {
+		everywhere.server = fake.NewServer()
+		everywhere.end = run(operatorOf("provider-fake", fakev1.Group, p.Cluster.Config(), kindsOf(everywhere.server)))
+	})
+	name := "s" + strings.ToLower(strings.NewReplacer("/", "-", "_", "-").Replace(t.Name()))
+	e := &ClusterEnv{Client: &Client{T: t, Plane: p, Ctx: t.Context()}, Name: name, Server: everywhere.server, Backend: everywhere.server.Backend(name)}
+	s := &fakev1.ClusterFakeStore{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: fakev1.ClusterFakeStoreSpec{
+		FakeStoreSpec: fakev1.FakeStoreSpec{Backend: name}, ClusterStoreSpec: spec,
+	}}
+	for _, f := range change {
+		f(s)
+	}
+	e.Create(s)
+	return e
+}
+
+// Namespaced returns the full name of a namespace of this test.
+func (e *ClusterEnv) Namespaced(name string) string { return e.Name + "-" + name }
+
+// CreateNamespace creates a namespace of this test.
+func (e *ClusterEnv) CreateNamespace(name string, labels map[string]string) {
+	e.Helper()
+	e.Create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: e.Namespaced(name), Labels: labels}})
+}
+
+// In returns the client of a namespace of this test.
+func (e *ClusterEnv) In(namespace string) *Client {
+	c := *e.Client
+	c.NS = e.Namespaced(namespace)
+	return &c
+}
+
+// CreateExternalSecret creates an object "db" that reads a key of the store.
+func (e *ClusterEnv) CreateExternalSecret(namespace, key string, change ...Spec) {
+	e.Helper()
+	es := externalSecret(e.In(namespace).Meta("db"), v1alpha1.StoreRef{Kind: "ClusterFakeStore", Name: e.Name}, key, change...)
+	e.Create(es)
+}
+
+// Pushes is the spec of a PushSecret that pushes a Secret beside it to <namespace>/db.
+func (e *ClusterEnv) Pushes() v1alpha1.PushSecretSpec {
+	return v1alpha1.PushSecretSpec{
+		StoreRefs: []v1alpha1.PushStoreRef{{Kind: "ClusterFakeStore", Name: e.Name}},
+		Selector:  v1alpha1.PushSelector{Secret: &v1alpha1.PushSecretSelector{Name: "source"}},
+		Data:      []v1alpha1.PushData{PushData("password", "${namespace}/db", "")},
+	}
+}
+
+// CreatePushSecret creates an object "db" that pushes.
+func (e *ClusterEnv) CreatePushSecret(namespace string, change ...func(*v1alpha1.PushSecretSpec)) {
+	e.Helper()
+	ps := &v1alpha1.PushSecret{ObjectMeta: e.In(namespace).Meta("db"), Spec: e.Pushes()}
+	for _, f := range change {
+		f(&ps.Spec)
+	}
+	e.Create(ps)
+}
+
+// WantUntouched fails if a secret was asked for after a time.
+func (e *ClusterEnv) WantUntouched(since time.Time) {
+	e.Helper()
+	for _, r := range e.Backend.Calls(fake.CallGet, fake.CallGetBatch, fake.CallFind) {
+		if r.Time.After(since) {
+			e.Errorf("the provider was called: %+v", r)
+		}
+	}
+}

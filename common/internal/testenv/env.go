@@ -1,0 +1,190 @@
+package testenv
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/operator"
+	"github.com/direct-secrets/direct-secrets/common/provider"
+	"github.com/direct-secrets/direct-secrets/common/provider/fake"
+	fakev1 "github.com/direct-secrets/direct-secrets/common/provider/fake/apis/v1alpha1"
+)
+
+// Env is a namespace with operators and a provider of its own, so that tests run in parallel.
+type Env struct {
+	*Client
+	Server *fake.Server
+	// Backend is what the store "store" reads.
+	Backend *fake.Backend
+	// Config is how operators that start from now on connect, Flags what they are told.
+	Config *rest.Config
+	Flags  []func(*operator.Flags)
+	stop   func()
+}
+
+// New makes a namespace with a store "store" over an empty backend, and starts an operator.
+func New(t *testing.T, flags ...func(*operator.Flags)) *Env {
+	t.Helper()
+	e := NewIdle(t, flags...)
+	e.Start()
+	return e
+}
+
+// NewIdle is New without the operator.
+func NewIdle(t *testing.T, flags ...func(*operator.Flags)) *Env {
+	t.Helper()
+	t.Parallel()
+	return NewSerial(t, flags...)
+}
+
+// NewSerial is NewIdle for tests that see to it by themselves that they run side by side.
+func NewSerial(t *testing.T, flags ...func(*operator.Flags)) *Env {
+	t.Helper()
+	e := On(t, Shared(t), "t-"+RandomName())
+	e.Flags = flags
+	e.Create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: e.NS}})
+	e.Create(e.Store("store", "main"))
+	return e
+}
+
+// On returns an Env for a namespace that is the caller's to create; for none, its operators serve the whole cluster.
+func On(t *testing.T, p *Plane, ns string) *Env {
+	t.Helper()
+	e := &Env{
+		Client: &Client{T: t, Plane: p, Ctx: t.Context(), NS: ns},
+		Server: fake.NewServer(), Config: p.Cluster.Config(), stop: func() {},
+	}
+	e.Backend = e.Server.Backend("main")
+	t.Cleanup(func() { e.Stop() })
+	return e
+}
+
+// Beside returns an Env for the same namespace and provider, with an operator of its own that does not run yet.
+func (e *Env) Beside(flags ...func(*operator.Flags)) *Env {
+	e.Helper()
+	beside := On(e.T, e.Plane, e.NS)
+	beside.Server, beside.Backend, beside.Flags = e.Server, e.Backend, flags
+	return beside
+}
+
+// Start runs an operator that serves this namespace, and all Kinds of the provider, until Stop.
+func (e *Env) Start(more ...operator.Option) {
+	e.Helper()
+	e.Serve(kindsOf(e.Server), more...)
+}
+
+// Serve is Start for some Kinds.
+func (e *Env) Serve(kinds []provider.Kind, more ...operator.Option) {
+	e.Helper()
+	e.stop = e.run("provider-fake", fakev1.Group, kinds, more...)
+}
+
+// Stop ends the operator that was started last.
+func (e *Env) Stop() { e.stop() }
+
+// Module runs the operator of a module until the function that it returns is called, or the test ends.
+func (e *Env) Module(name, group string, kinds []provider.Kind, more ...operator.Option) (stop func()) {
+	e.Helper()
+	stop = e.run(name, group, kinds, more...)
+	e.Cleanup(stop)
+	return stop
+}
+
+func (e *Env) run(name, group string, kinds []provider.Kind, more ...operator.Option) (stop func()) {
+	end := run(e.Operator(name, group, kinds, more...))
+	return sync.OnceFunc(func() {
+		if err := end(); err != nil {
+			e.Errorf("operator %s: %v", name, err)
+		}
+	})
+}
+
+// Operator returns an operator for this namespace.
+func (e *Env) Operator(name, group string, kinds []provider.Kind, more ...operator.Option) *operator.Operator {
+	set := operator.WithFlags(func(f *operator.Flags) {
+		f.Namespaces, f.ProviderTimeout = e.NS, 5*time.Second
+		for _, set := range e.Flags {
+			set(f)
+		}
+	})
+	return operatorOf(name, group, e.Config, kinds, append([]operator.Option{set}, more...)...)
+}
+
+// operatorOf returns an operator that listens nowhere, over the whole cluster.
+func operatorOf(name, group string, config *rest.Config, kinds []provider.Kind, more ...operator.Option) *operator.Operator {
+	opts := []operator.Option{
+		operator.WithScheme(fakev1.AddToScheme),
+		operator.WithConfig(config),
+		operator.WithFlags(func(f *operator.Flags) {
+			f.MetricsAddress, f.ProbeAddress, f.LeaderElect, f.LogFormat = "0", "0", false, "text"
+		}),
+	}
+	for _, k := range kinds {
+		opts = append(opts, operator.WithStore(k))
+	}
+	return operator.New(name, group, append(opts, more...)...)
+}
+
+// kindsOf returns all that a module can serve, stores and generators.
+func kindsOf(s *fake.Server) []provider.Kind { return slices.Concat(s.Kinds(), s.GeneratorKinds()) }
+
+// run runs an operator until the function that it returns is called.
+func run(o *operator.Operator) (end func() error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- o.Run(ctx) }()
+	return sync.OnceValue(func() error {
+		cancel()
+		return <-ended
+	})
+}
+
+// Store returns a store over a backend.
+func (e *Env) Store(name, backend string, change ...func(*fakev1.FakeStore)) *fakev1.FakeStore {
+	s := &fakev1.FakeStore{ObjectMeta: e.Meta(name), Spec: fakev1.FakeStoreSpec{Backend: backend}}
+	for _, f := range change {
+		f(s)
+	}
+	return s
+}
+
+// ExternalSecret returns an object that fills one key from the property-less secret of the same name.
+func (e *Env) ExternalSecret(name string, change ...Spec) *v1alpha1.ExternalSecret {
+	return externalSecret(e.Meta(name), v1alpha1.StoreRef{Kind: "FakeStore", Name: "store"}, name, change...)
+}
+
+func externalSecret(meta metav1.ObjectMeta, store v1alpha1.StoreRef, key string, change ...Spec) *v1alpha1.ExternalSecret {
+	es := &v1alpha1.ExternalSecret{ObjectMeta: meta, Spec: v1alpha1.ExternalSecretSpec{
+		StoreRef: &store,
+		Data:     []v1alpha1.DataEntry{{SecretKey: "value", RemoteRef: v1alpha1.RemoteRef{Key: key}}},
+	}}
+	for _, f := range change {
+		f(es)
+	}
+	return es
+}
+
+// PushSecret returns an object that pushes the key "password" of the Secret "source" to a remote secret of the object's
+// name.
+func (e *Env) PushSecret(name string, change ...func(*v1alpha1.PushSecret)) *v1alpha1.PushSecret {
+	ps := &v1alpha1.PushSecret{
+		ObjectMeta: e.Meta(name),
+		Spec: v1alpha1.PushSecretSpec{
+			StoreRefs: []v1alpha1.PushStoreRef{{Kind: "FakeStore", Name: "store"}},
+			Selector:  v1alpha1.PushSelector{Secret: &v1alpha1.PushSecretSelector{Name: "source"}},
+			Data:      []v1alpha1.PushData{PushData("password", name, "")},
+		},
+	}
+	for _, f := range change {
+		f(ps)
+	}
+	return ps
+}

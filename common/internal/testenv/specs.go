@@ -1,0 +1,62 @@
+package testenv
+
+import (
+	"slices"
+	"sync/atomic"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/operator"
+	"github.com/direct-secrets/direct-secrets/common/provider/fake"
+	fakev1 "github.com/direct-secrets/direct-secrets/common/provider/fake/apis/v1alpha1"
+)
+
+// A Spec changes an ExternalSecret.
+type Spec = func(*v1alpha1.ExternalSecret)
+
+// Fills replaces the entries: pairs of a key in the Secret and the remote secret that fills it.
+func Fills(pairs ...string) Spec {
+	return func(es *v1alpha1.ExternalSecret) {
+		es.Spec.Data = nil
+		for p := range slices.Chunk(pairs, 2) {
+			es.Spec.Data = append(es.Spec.Data, v1alpha1.DataEntry{SecretKey: p[0], RemoteRef: v1alpha1.RemoteRef{Key: p[1]}})
+		}
+	}
+}
+
+// Request is the annotation that asks for a refresh.
+func Request(value string) Spec {
+	return func(es *v1alpha1.ExternalSecret) {
+		metav1.SetMetaDataAnnotation(&es.ObjectMeta, v1alpha1.RefreshRequestAnnotation, value)
+	}
+}
+
+// PushData pushes a key of a Secret to a property of a remote secret.
+func PushData(key, remote, property string) v1alpha1.PushData {
+	return v1alpha1.PushData{Match: v1alpha1.PushMatch{SecretKey: key, RemoteRef: v1alpha1.PushRemoteRef{RemoteKey: remote, Property: property}}}
+}
+
+// Remote returns what a backend holds under a key; empty if that is nothing.
+func Remote(b *fake.Backend, key string) string {
+	v, _ := b.Value(key)
+	return string(v)
+}
+
+// Ahead has an operator go by a clock that is ahead by what a test says.
+func Ahead(by *atomic.Int64) operator.Option {
+	return operator.WithClock(func() time.Time { return time.Now().Add(time.Duration(by.Load())) })
+}
+
+// WithAuth has a store log in with the password in the Secret "credentials" beside it.
+func WithAuth(s *fakev1.FakeStore) { s.Spec.Auth = auth("") }
+
+// WithClusterAuth has a cluster store log in with the password in the Secret "credentials" of a namespace.
+func WithClusterAuth(namespace string) func(*fakev1.ClusterFakeStore) {
+	return func(s *fakev1.ClusterFakeStore) { s.Spec.Auth = auth(namespace) }
+}
+
+func auth(namespace string) *fakev1.FakeAuth {
+	return &fakev1.FakeAuth{SecretRef: v1alpha1.SecretKeySelector{Name: "credentials", Key: "password", Namespace: namespace}}
+}

@@ -1,0 +1,127 @@
+package testenv
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+)
+
+// RoundTripper is an http.RoundTripper that is a function.
+type RoundTripper func(*http.Request) (*http.Response, error)
+
+// RoundTrip implements http.RoundTripper.
+func (f RoundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// A Lag holds back what a client's watches of a resource bring, so that its cache falls behind.
+type Lag struct {
+	resource string
+	mu       sync.Mutex
+	cond     *sync.Cond
+	held     bool
+}
+
+// NewLag returns a Lag that does not hold yet.
+func NewLag(resource string) *Lag {
+	l := &Lag{resource: resource}
+	l.cond = sync.NewCond(&l.mu)
+	return l
+}
+
+// Hold begins or ends it.
+func (l *Lag) Hold(held bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.held = held
+	l.cond.Broadcast()
+}
+
+// Wrap is a rest.Config's WrapTransport.
+func (l *Lag) Wrap(next http.RoundTripper) http.RoundTripper {
+	return RoundTripper(func(r *http.Request) (*http.Response, error) {
+		resp, err := next.RoundTrip(r)
+		if err == nil && r.URL.Query().Get("watch") == "true" && strings.HasSuffix(r.URL.Path, "/"+l.resource) {
+			resp.Body = &lagging{ReadCloser: resp.Body, lag: l}
+		}
+		return resp, err
+	})
+}
+
+type lagging struct {
+	io.ReadCloser
+	lag *Lag
+}
+
+// Read keeps what it has read until the lag is over.
+func (b *lagging) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	b.lag.mu.Lock()
+	defer b.lag.mu.Unlock()
+	for b.lag.held && err == nil {
+		b.lag.cond.Wait()
+	}
+	return n, err
+}
+
+// A Gate refuses requests of an operator.
+type Gate struct {
+	mu     sync.Mutex
+	refuse func(*http.Request) bool
+	// swallow has what is refused carried out, and only its answer lost.
+	swallow bool
+	// Hits counts what was refused.
+	Hits atomic.Int32
+}
+
+// Wrap is a rest.Config's WrapTransport.
+func (g *Gate) Wrap(next http.RoundTripper) http.RoundTripper {
+	return RoundTripper(func(r *http.Request) (*http.Response, error) {
+		g.mu.Lock()
+		refuse, swallow := g.refuse, g.swallow
+		g.mu.Unlock()
+		refused := refuse != nil && refuse(r)
+		if !refused {
+			return next.RoundTrip(r)
+		}
+		if swallow {
+			if resp, err := next.RoundTrip(r); err == nil {
+				_ = resp.Body.Close()
+			}
+		}
+		body := `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"InternalError","message":"injected","code":500}`
+		return &http.Response{
+			StatusCode: http.StatusInternalServerError, Status: "500 Internal Server Error", Request: r,
+			Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(body)), ContentLength: int64(len(body)),
+			Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		}, nil
+	})
+}
+
+// Lose has what f says carried out, and its answer lost, until the function returned is called.
+func (g *Gate) Lose(f func(*http.Request) bool) (open func()) {
+	open = g.Close(f)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.swallow = true
+	return open
+}
+
+// Close refuses what f says, until the function returned is called.
+func (g *Gate) Close(f func(*http.Request) bool) (open func()) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.Hits.Store(0)
+	g.refuse, g.swallow = func(r *http.Request) bool {
+		hit := f(r)
+		if hit {
+			g.Hits.Add(1)
+		}
+		return hit
+	}, false
+	return func() {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		g.refuse = nil
+	}
+}
