@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	kerrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/provider"
+	"github.com/direct-secrets/direct-secrets/common/provider/fake"
 	fakev1 "github.com/direct-secrets/direct-secrets/common/provider/fake/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/testing/controlplane"
 )
@@ -240,4 +242,15 @@ func (c *Client) Source(name string, data map[string]string, labels ...string) {
 	if err != nil {
 		c.Fatal(err)
 	}
+}
+
+// WantRemote waits until a backend holds a value under a key; nothing if that is empty.
+func (c *Client) WantRemote(b *fake.Backend, key, want string) {
+	c.Helper()
+	c.Eventually(func() string { return cmp.Diff(want, Remote(b, key)) })
+}
+
+// OwnedBy reports whether a Secret has an ownerReference to an object.
+func OwnedBy(s *corev1.Secret, o client.Object) bool {
+	return slices.ContainsFunc(s.OwnerReferences, func(r metav1.OwnerReference) bool { return r.UID == o.GetUID() })
 }

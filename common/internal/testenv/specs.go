@@ -38,6 +38,9 @@ func PushData(key, remote, property string) v1alpha1.PushData {
 	return v1alpha1.PushData{Match: v1alpha1.PushMatch{SecretKey: key, RemoteRef: v1alpha1.PushRemoteRef{RemoteKey: remote, Property: property}}}
 }
 
+// PushDeletes has a PushSecret remove what it has pushed.
+func PushDeletes(ps *v1alpha1.PushSecret) { ps.Spec.DeletionPolicy = v1alpha1.PushDeletionDelete }
+
 // Remote returns what a backend holds under a key; empty if that is nothing.
 func Remote(b *fake.Backend, key string) string {
 	v, _ := b.Value(key)

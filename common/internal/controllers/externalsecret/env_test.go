@@ -1,9 +1,134 @@
 package externalsecret_test
 
 import (
+	"slices"
 	"testing"
+	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/internal/testenv"
+	"github.com/direct-secrets/direct-secrets/common/operator"
 )
 
+type spec = testenv.Spec
+
 func TestMain(m *testing.M) { testenv.Main(m) }
+
+// env is a testenv.Env with what is of ExternalSecrets only.
+type env struct{ *testenv.Env }
+
+func newEnv(t *testing.T, flags ...func(*operator.Flags)) *env {
+	t.Helper()
+	return &env{testenv.New(t, flags...)}
+}
+
+func newIdleEnv(t *testing.T, flags ...func(*operator.Flags)) *env {
+	t.Helper()
+	return &env{testenv.NewIdle(t, flags...)}
+}
+
+// prompt bounds what shall happen within a second. A machine under load may need longer, but what
+// nobody is told of comes only with the next look, which is 40 seconds or more away.
+const prompt = 20 * time.Second
+
+// promptly waits until f returns an empty string, and logs how long that took.
+func (e *env) promptly(what string, f func() string) {
+	e.Helper()
+	start := time.Now()
+	e.Eventually(f)
+	took := time.Since(start)
+	e.Logf("%s after %s", what, took.Round(time.Millisecond))
+	if took > prompt {
+		e.Errorf("%s after %s, want a second", what, took)
+	}
+}
+
+// withDefault is the flag --default-secret-cleanup-policy.
+func withDefault(p v1alpha1.CleanupPolicy) func(*operator.Flags) {
+	return func(f *operator.Flags) { f.DefaultCleanupPolicy = string(p) }
+}
+
+// into sets the target of an ExternalSecret.
+func into(t v1alpha1.Target) spec {
+	return func(es *v1alpha1.ExternalSecret) { es.Spec.Target = t }
+}
+
+// refresh asks for a refresh and waits until it was served.
+func (e *env) refresh(name string) {
+	e.Helper()
+	value := testenv.RandomName()
+	testenv.Update(e.Client, e.Get(name), testenv.Request(value))
+	e.Eventually(func() string {
+		if got := e.Get(name).Status.ObservedRefreshRequest; got != value {
+			return "the refresh of " + name + " was not served"
+		}
+		return ""
+	})
+}
+
+// synced creates an ExternalSecret of that name and waits until it is in step.
+func (e *env) synced(name string, change ...spec) *v1alpha1.ExternalSecret {
+	e.Helper()
+	es := e.ExternalSecret(name, change...)
+	e.Create(es)
+	e.WantReady(name, v1alpha1.ReasonSecretSynced)
+	return es
+}
+
+// plain creates a Secret as a person does: pairs of a key and a value.
+func (e *env) plain(name string, pairs ...string) *corev1.Secret {
+	e.Helper()
+	s := &corev1.Secret{ObjectMeta: e.Meta(name), Data: map[string][]byte{}}
+	for p := range slices.Chunk(pairs, 2) {
+		s.Data[p[0]] = []byte(p[1])
+	}
+	e.Create(s)
+	return s
+}
+
+// holds is the data of a Secret: pairs of a key and a value.
+func holds(pairs ...string) map[string]string {
+	m := map[string]string{}
+	for p := range slices.Chunk(pairs, 2) {
+		m[p[0]] = p[1]
+	}
+	return m
+}
+
+// dataOf returns the data of a Secret as text; nil if it does not exist.
+func (e *env) dataOf(name string) map[string]string {
+	e.Helper()
+	s := e.Secret(name)
+	if s == nil {
+		return nil
+	}
+	m := map[string]string{}
+	for k, v := range s.Data {
+		m[k] = string(v)
+	}
+	return m
+}
+
+// settle returns when the operator has worked off all that it has seen of Secrets until now: what is
+// put right of a later change comes behind it.
+func (e *env) settle() {
+	e.Helper()
+	name := "settle-" + testenv.RandomName()
+	e.Backend.Put(name, []byte("right"))
+	es := e.synced(name)
+	s := e.WantSecret(name, "value", "right")
+	testenv.Update(e.Client, s, func(s *corev1.Secret) { s.Data["value"] = []byte("wrong") })
+	e.WantSecret(name, "value", "right")
+	e.Delete(es)
+}
+
+// configMap creates a ConfigMap and returns its uid.
+func (e *env) configMap(name string) types.UID {
+	e.Helper()
+	c := &corev1.ConfigMap{ObjectMeta: e.Meta(name)}
+	e.Create(c)
+	return c.UID
+}

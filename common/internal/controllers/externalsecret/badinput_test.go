@@ -1,0 +1,260 @@
+package externalsecret_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/internal/testenv"
+	"github.com/direct-secrets/direct-secrets/common/provider"
+	"github.com/direct-secrets/direct-secrets/common/provider/fake"
+)
+
+// spec is a change of the object that was in step before.
+func TestBadInput(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		why     string
+		spec    spec
+		reason  string
+		message []string
+	}{
+		"NoSuchStore": {
+			why:     "the store is named, with the fix",
+			spec:    func(es *v1alpha1.ExternalSecret) { es.Spec.StoreRef.Name = "nowhere" },
+			reason:  v1alpha1.ReasonStoreNotFound,
+			message: []string{"FakeStore", "nowhere", "create it or correct the reference"},
+		},
+		"NoStoreAtAll": {
+			why: "an object whose second entry has no store",
+			spec: func(es *v1alpha1.ExternalSecret) {
+				es.Spec.StoreRef = nil
+				es.Spec.Data[0].SourceRef = &v1alpha1.DataSourceRef{StoreRef: v1alpha1.StoreRef{Kind: "FakeStore", Name: "store"}}
+				es.Spec.Data = append(es.Spec.Data, v1alpha1.DataEntry{SecretKey: "b", RemoteRef: v1alpha1.RemoteRef{Key: "db"}})
+			},
+			reason:  v1alpha1.ReasonInvalidSpec,
+			message: []string{"spec.data[1]", "set spec.storeRef"},
+		},
+		"StoreNotReady": {
+			why:     "the store's own reason is passed on",
+			spec:    func(es *v1alpha1.ExternalSecret) { es.Spec.StoreRef.Name = "broken" },
+			reason:  v1alpha1.ReasonStoreNotReady,
+			message: []string{"FakeStore", "broken", "InvalidSpec"},
+		},
+		"PropertyOfText": {
+			why:     "a property is asked for, but the value is not JSON",
+			spec:    func(es *v1alpha1.ExternalSecret) { es.Spec.Data[0].RemoteRef.Property = "password" },
+			reason:  v1alpha1.ReasonSecretSyncedError,
+			message: []string{"Invalid: ", `"db"`, `FakeStore "store"`, "not JSON", `"password"`},
+		},
+		"MissingProperty": {
+			why: "the JSON has no such property",
+			spec: func(es *v1alpha1.ExternalSecret) {
+				es.Spec.Data[0].RemoteRef = v1alpha1.RemoteRef{Key: "json", Property: "absent"}
+			},
+			reason:  v1alpha1.ReasonSecretSyncedError,
+			message: []string{"NotFound: ", `"json"`, `FakeStore "store"`, `"absent"`},
+		},
+		"MissingSecret": {
+			why:     "under Retain the Secret stays as it is",
+			spec:    func(es *v1alpha1.ExternalSecret) { es.Spec.Data[0].RemoteRef.Key = "absent" },
+			reason:  v1alpha1.ReasonSecretSyncedError,
+			message: []string{"NotFound: ", `"absent"`, `FakeStore "store"`},
+		},
+		"EmptyKey": {
+			why:     "an empty key names nothing",
+			spec:    func(es *v1alpha1.ExternalSecret) { es.Spec.Data[0].RemoteRef.Key = "" },
+			reason:  v1alpha1.ReasonInvalidSpec,
+			message: []string{"spec.data[0]", "remoteRef.key is empty"},
+		},
+		"HugeValue": {
+			why:     "a value of 2 MiB fits in no Secret",
+			spec:    func(es *v1alpha1.ExternalSecret) { es.Spec.Data[0].RemoteRef.Key = "huge" },
+			reason:  v1alpha1.ReasonSecretSyncedError,
+			message: []string{"Invalid: ", `"huge"`, `FakeStore "store"`, "2097152 bytes"},
+		},
+		"HugeInAll": {
+			why: "values that fit each, but not together",
+			spec: func(es *v1alpha1.ExternalSecret) {
+				es.Spec.Data = append(es.Spec.Data,
+					v1alpha1.DataEntry{SecretKey: "a", RemoteRef: v1alpha1.RemoteRef{Key: "half"}},
+					v1alpha1.DataEntry{SecretKey: "b", RemoteRef: v1alpha1.RemoteRef{Key: "half"}})
+			},
+			reason:  v1alpha1.ReasonSecretSyncedError,
+			message: []string{"Invalid: ", "in all"},
+		},
+		"IllegalSecretKey": {
+			why:     "a Secret takes no such key",
+			spec:    func(es *v1alpha1.ExternalSecret) { es.Spec.Data[0].SecretKey = "my key/ä" },
+			reason:  v1alpha1.ReasonInvalidSpec,
+			message: []string{"spec.data[0].secretKey", "my key/ä"},
+		},
+		"TwiceTheSameKey": {
+			why: "two entries for one key have no order",
+			spec: func(es *v1alpha1.ExternalSecret) {
+				es.Spec.Data = append(es.Spec.Data, es.Spec.Data[0])
+			},
+			reason:  v1alpha1.ReasonInvalidSpec,
+			message: []string{"spec.data[1].secretKey", "spec.data[0]", "remove one"},
+		},
+		"NothingToRead": {
+			why:     "an object without entries",
+			spec:    func(es *v1alpha1.ExternalSecret) { es.Spec.Data = nil },
+			reason:  v1alpha1.ReasonInvalidSpec,
+			message: []string{"nothing to read"},
+		},
+		"GeneratorToExtract": {
+			why: "a generator has nothing to extract",
+			spec: func(es *v1alpha1.ExternalSecret) {
+				es.Spec.DataFrom = []v1alpha1.DataFromEntry{{
+					Extract:   &v1alpha1.RemoteRef{Key: "db"},
+					SourceRef: &v1alpha1.SourceRef{GeneratorRef: &v1alpha1.StoreRef{Kind: "FakeGenerator", Name: "gen"}},
+				}}
+			},
+			reason:  v1alpha1.ReasonInvalidSpec,
+			message: []string{"spec.dataFrom[0]: sourceRef.generatorRef", "make two entries of it"},
+		},
+		"StoreAsGenerator": {
+			why: "a store generates nothing",
+			spec: func(es *v1alpha1.ExternalSecret) {
+				es.Spec.DataFrom = []v1alpha1.DataFromEntry{{SourceRef: &v1alpha1.SourceRef{GeneratorRef: &v1alpha1.StoreRef{Kind: "FakeStore", Name: "store"}}}}
+			},
+			reason:  v1alpha1.ReasonInvalidSpec,
+			message: []string{"generatorRef", "is a store", "storeRef"},
+		},
+		"TypeChanged": {
+			why: "the type of a Secret cannot change",
+			spec: func(es *v1alpha1.ExternalSecret) {
+				es.Spec.Target.Template = &v1alpha1.Template{Type: "example.com/other"}
+			},
+			reason:  v1alpha1.ReasonSecretSyncedError,
+			message: []string{"Invalid: ", "delete the Secret"},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			e := newEnv(t)
+			e.Create(e.Store("broken", "no-such-backend"))
+			e.Backend.Put("db", []byte("s3cret"))
+			e.Backend.Put("json", []byte(`{"password":"s3cret"}`))
+			e.Backend.Put("half", make([]byte, 600<<10))
+			e.Backend.Put("huge", make([]byte, 2<<20))
+			es := e.ExternalSecret("db")
+			e.Create(es)
+			before := e.WantSecret("db", "value", "s3cret")
+			e.WantReady("db", v1alpha1.ReasonSecretSynced)
+
+			testenv.Update(e.Client, es, tc.spec)
+			c := e.WantReady("db", tc.reason)
+			for _, part := range tc.message {
+				if !strings.Contains(c.Message, part) {
+					t.Errorf("%s: message %q does not contain %q", tc.why, c.Message, part)
+				}
+			}
+			if strings.Contains(c.Message, "s3cret") {
+				t.Errorf("message %q shows the value", c.Message)
+			}
+			e.wantUnchanged(before)
+		})
+	}
+}
+
+// wantUnchanged compares a Secret with an earlier look at it, to the resourceVersion.
+func (e *env) wantUnchanged(before *corev1.Secret) {
+	e.Helper()
+	if diff := cmp.Diff(before, e.Secret(before.Name)); diff != "" {
+		e.Errorf("the Secret changed: -before, +now:\n%s", diff)
+	}
+}
+
+// TestFaults has an object of two keys, one of which fails in each way that a provider can.
+func TestFaults(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		why     string
+		fault   fake.Fault
+		message []string
+	}{
+		"OneDenied": {
+			why:     "one entry of a batch is denied",
+			fault:   fake.Fault{Key: "b", Err: provider.NewError(provider.Denied, "not allowed")},
+			message: []string{"Denied: ", `"b"`, "not allowed"},
+		},
+		"OneDropped": {
+			why:     "an entry that is not in the answer is not gone",
+			fault:   fake.Fault{Key: "b", Drop: true},
+			message: []string{"Unavailable: ", `"b"`},
+		},
+		"Throttled": {
+			why:     "the provider asks to slow down",
+			fault:   fake.Fault{Call: fake.CallGetBatch, Err: provider.NewError(provider.Throttled, "slow down")},
+			message: []string{"Throttled: ", "slow down"},
+		},
+		"Unavailable": {
+			why:     "the provider fails",
+			fault:   fake.Fault{Call: fake.CallGetBatch, Err: provider.NewError(provider.Unavailable, "status 500")},
+			message: []string{"Unavailable: ", "status 500"},
+		},
+		"Unknown": {
+			why:     "an error that nobody classified is not shown, and is not NotFound",
+			fault:   fake.Fault{Call: fake.CallGetBatch, Err: errBoom},
+			message: []string{"Unavailable: "},
+		},
+		"Hang": {
+			why:     "the provider does not answer",
+			fault:   fake.Fault{Call: fake.CallGetBatch, Hang: true},
+			message: []string{"Unavailable: ", "did not answer in time"},
+		},
+		"Panic": {
+			why:     "the provider's code panics with a secret in its hands",
+			fault:   fake.Fault{Call: fake.CallGetBatch, Panic: "s3cret"},
+			message: []string{"Unavailable: "},
+		},
+		"OneGone": {
+			why:     "one of two is gone: under Retain both keys stay",
+			fault:   fake.Fault{Key: "b", Err: provider.NewError(provider.NotFound, "no such secret")},
+			message: []string{"NotFound: ", `"b"`},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			e := newEnv(t)
+			e.Backend.Put("a", []byte("s3cret-a"))
+			e.Backend.Put("b", []byte("s3cret-b"))
+			es := e.ExternalSecret("pair", func(es *v1alpha1.ExternalSecret) {
+				es.Spec.Data = []v1alpha1.DataEntry{
+					{SecretKey: "a", RemoteRef: v1alpha1.RemoteRef{Key: "a"}},
+					{SecretKey: "b", RemoteRef: v1alpha1.RemoteRef{Key: "b"}},
+				}
+			})
+			e.Create(es)
+			e.WantSecret("pair", "b", "s3cret-b")
+			e.WantReady("pair", v1alpha1.ReasonSecretSynced)
+			before := e.Secret("pair")
+
+			// The other key changes, so that a write in spite of the fault would show.
+			e.Backend.Put("a", []byte("s3cret-a2"))
+			remove := e.Backend.Inject(tc.fault)
+			testenv.Update(e.Client, es, func(es *v1alpha1.ExternalSecret) {
+				es.Annotations = map[string]string{v1alpha1.RefreshRequestAnnotation: "1"}
+			})
+			c := e.WantReady("pair", v1alpha1.ReasonSecretSyncedError)
+			for _, part := range append(tc.message, `FakeStore "store"`) {
+				if !strings.Contains(c.Message, part) {
+					t.Errorf("%s: message %q does not contain %q", tc.why, c.Message, part)
+				}
+			}
+			if strings.Contains(c.Message, "s3cret") || strings.Contains(c.Message, "boom") {
+				t.Errorf("message %q shows what it must not", c.Message)
+			}
+			e.wantUnchanged(before)
+
+			remove()
+			e.WantSecret("pair", "a", "s3cret-a2")
+			e.WantReady("pair", v1alpha1.ReasonSecretSynced)
+		})
+	}
+}

@@ -1,0 +1,104 @@
+package externalsecret_test
+
+import (
+	"fmt"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/internal/testenv"
+	"github.com/direct-secrets/direct-secrets/common/provider/fake"
+)
+
+// TestFence has an operator whose cache of ExternalSecrets is behind, beside one that is up to date.
+// The one behind sees that the Secret is not as it wants it, and writes nothing.
+func TestFence(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		why string
+		// moveOn changes the object while the first operator does not see it.
+		moveOn func(e *env, es *v1alpha1.ExternalSecret)
+	}{
+		"Recreated": {
+			why: "the object was deleted and made again under its name",
+			moveOn: func(e *env, es *v1alpha1.ExternalSecret) {
+				e.Delete(es)
+				e.Create(e.ExternalSecret("db", func(es *v1alpha1.ExternalSecret) { es.Spec.Data[0].SecretKey = "other" }))
+			},
+		},
+		"Changed": {
+			why: "the object has a later generation",
+			moveOn: func(e *env, es *v1alpha1.ExternalSecret) {
+				testenv.Update(e.Client, es, func(es *v1alpha1.ExternalSecret) { es.Spec.Data[0].SecretKey = "other" })
+			},
+		},
+		"Deleted": {
+			why: "a Secret of an object that is gone does not come back",
+			moveOn: func(e *env, es *v1alpha1.ExternalSecret) {
+				e.Delete(es)
+			},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			behind := newIdleEnv(t)
+			l := testenv.NewLag("externalsecrets")
+			behind.Config.Wrap(l.Wrap)
+			behind.Start()
+			behind.Backend.Put("db", []byte("stale"))
+			es := behind.ExternalSecret("db", func(es *v1alpha1.ExternalSecret) {
+				es.Spec.Target.CleanupPolicy = v1alpha1.CleanupNever // The collector shall not interfere.
+			})
+			behind.Create(es)
+			behind.WantSecret("db", "value", "stale")
+			behind.WantReady("db", v1alpha1.ReasonSecretSynced)
+			defer l.Hold(false)
+			l.Hold(true)
+
+			// The same namespace, with an operator and a provider that know better.
+			ahead := &env{behind.Beside()}
+			ahead.Server = fake.NewServer()
+			ahead.Backend = ahead.Server.Backend("main")
+			ahead.Backend.Put("db", []byte("fresh"))
+			tc.moveOn(ahead, es)
+			if name != "Deleted" {
+				ahead.Start()
+				defer ahead.Stop()
+				ahead.WantSecret("db", "other", "fresh")
+				ahead.WantReady("db", v1alpha1.ReasonSecretSynced)
+				ahead.Stop()
+			}
+
+			// Somebody edits the Secret, or deletes it, so that the one behind has something to mend.
+			behind.Backend.Reset()
+			if name == "Deleted" {
+				behind.Delete(behind.Secret("db"))
+			} else {
+				testenv.Update(behind.Client, behind.Secret("db"), func(s *corev1.Secret) { s.Data["other"] = []byte("edited") })
+			}
+			wrong := func() string {
+				switch s := behind.Secret("db"); {
+				case name == "Deleted" && s != nil:
+					return fmt.Sprintf("it came back with %v", s.Data)
+				case name != "Deleted" && (string(s.Data["other"]) != "edited" || s.Data["value"] != nil):
+					return fmt.Sprintf("the operator behind wrote %v", s.Data)
+				}
+				return ""
+			}
+			// Two reads show that it wanted to write, was held, and tried again.
+			behind.Eventually(func() string {
+				if w := wrong(); w != "" {
+					t.Fatalf("%s: %s", tc.why, w)
+				}
+				if behind.Backend.Count(fake.CallGetBatch) < 2 {
+					return "the operator behind has not tried twice"
+				}
+				return ""
+			})
+			if w := wrong(); w != "" {
+				t.Errorf("%s: %s", tc.why, w)
+			}
+		})
+	}
+}

@@ -1,0 +1,253 @@
+package externalsecret_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/internal/target"
+	"github.com/direct-secrets/direct-secrets/common/internal/testenv"
+)
+
+// TestAdoptionIsWhole adopts Secrets that others made in every way in which one can, and then drops
+// an entry: with it goes the key, of which nobody holds a share any more.
+func TestAdoptionIsWhole(t *testing.T) {
+	t.Parallel()
+	const body = `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"db"},%q:{"a":%q,"b":%q,"foreign":%q}}`
+	apply := func(e *env, manager, field string, values ...any) {
+		s := &corev1.Secret{ObjectMeta: e.Meta("db")}
+		raw := fmt.Sprintf(body, append([]any{field}, values...)...)
+		if err := e.API.Patch(e.Ctx, s, client.RawPatch(types.ApplyPatchType, []byte(raw)), client.FieldOwner(manager)); err != nil {
+			e.Fatal(err)
+		}
+	}
+	cases := map[string]struct {
+		reason string
+		made   func(e *env)
+	}{
+		"Created":       {"kubectl create, with other values", func(e *env) { e.plain("db", "a", "old", "b", "old", "foreign", "keep") }},
+		"CreatedEqual":  {"with the values that the provider has", func(e *env) { e.plain("db", "a", "a", "b", "b", "foreign", "keep") }},
+		"Applied":       {"kubectl apply --server-side, with other values", func(e *env) { apply(e, "kubectl", "data", "b2xk", "b2xk", "a2VlcA==") }},
+		"AppliedEqual":  {"with equal values, where an apply sees no conflict", func(e *env) { apply(e, "kubectl", "data", "YQ==", "Yg==", "a2VlcA==") }},
+		"AppliedString": {"stringData, of which managedFields tell nothing", func(e *env) { apply(e, "argocd", "stringData", "a", "b", "keep") }},
+		"Edited": {"made by one and edited by another tool", func(e *env) {
+			s := e.plain("db", "a", "a", "foreign", "keep")
+			s.Data["b"] = []byte("b")
+			if err := e.API.Update(e.Ctx, s, client.FieldOwner("kubectl-edit")); err != nil {
+				e.Fatal(err)
+			}
+		}},
+		"LeftBehind": {"by an ExternalSecret of the same name that is gone", func(e *env) {
+			e.Delete(e.synced("db", testenv.Fills("a", "a", "b", "b"), into(v1alpha1.Target{CleanupPolicy: never})))
+			testenv.Update(e.Client, e.Secret("db"), func(s *corev1.Secret) { s.Data["foreign"] = []byte("keep") })
+		}},
+		"LeftByAnother": {"by an ExternalSecret of another name that is gone", func(e *env) {
+			e.Delete(e.synced("elder", testenv.Fills("a", "a", "b", "b"), into(v1alpha1.Target{Name: "db", CleanupPolicy: never})))
+			testenv.Update(e.Client, e.Secret("db"), func(s *corev1.Secret) { s.Data["foreign"] = []byte("keep") })
+		}},
+	}
+	for name, tc := range cases {
+		for _, p := range []v1alpha1.CreationPolicy{v1alpha1.CreateOwner, v1alpha1.CreateOrphan, v1alpha1.CreateCreateOrMerge, v1alpha1.CreateMerge} {
+			t.Run(name+"/"+string(p), func(t *testing.T) {
+				e := newEnv(t)
+				e.Backend.Put("a", []byte("a"))
+				e.Backend.Put("b", []byte("b"))
+				tc.made(e)
+				es := e.synced("db", testenv.Fills("a", "a", "b", "b"), creates(p))
+				if diff := cmp.Diff(holds("a", "a", "b", "b", "foreign", "keep"), e.dataOf("db")); diff != "" {
+					t.Fatalf("%s: after adoption: -want, +got:\n%s", tc.reason, diff)
+				}
+				if s := e.Secret("db"); testenv.OwnedBy(s, es) != (p == v1alpha1.CreateOwner) {
+					t.Errorf("%s: owners are %v", tc.reason, s.OwnerReferences)
+				}
+				testenv.Update(e.Client, es, testenv.Fills("a", "a"))
+				e.WantReady("db", v1alpha1.ReasonSecretSynced)
+				if diff := cmp.Diff(holds("a", "a", "foreign", "keep"), e.dataOf("db")); diff != "" {
+					t.Errorf("%s: after an entry was removed: -want, +got:\n%s", tc.reason, diff)
+				}
+				if got := holdersOf(e.Secret("db"), "a"); !cmp.Equal(got, []string{target.Manager("db")}) {
+					t.Errorf("%s: %v hold key a, want the object alone", tc.reason, got)
+				}
+			})
+		}
+	}
+}
+
+// holdersOf returns the field managers that hold a key of data.
+func holdersOf(s *corev1.Secret, key string) []string {
+	var holders []string
+	for _, m := range s.ManagedFields {
+		set := fieldpath.NewSet()
+		if err := set.FromJSON(strings.NewReader(string(m.FieldsV1.GetRawBytes()))); err == nil && set.Has(fieldpath.MakePathOrDie("data", key)) {
+			holders = append(holders, m.Manager)
+		}
+	}
+	return holders
+}
+
+// TestForeignSecret finds a Secret that is somebody else's. It writes nothing, and goes on when it is
+// free.
+func TestForeignSecret(t *testing.T) {
+	t.Parallel()
+	yes := true
+	cases := map[string]struct {
+		reason  string
+		change  spec
+		made    func(e *env)
+		message string
+		free    func(e *env)
+	}{
+		"Controlled": {
+			"a controller of another Kind", nil,
+			func(e *env) { e.ownedByConfigMap("db", &yes) }, `controlled by ConfigMap "owner"`,
+			func(e *env) {
+				testenv.Update(e.Client, e.Secret("db"), func(s *corev1.Secret) { s.OwnerReferences = nil })
+			},
+		},
+		"Owned": {
+			"an owner that controls nothing", nil,
+			func(e *env) { e.ownedByConfigMap("db", nil) }, `owned by ConfigMap "owner"`,
+			func(e *env) {
+				testenv.Update(e.Client, e.Secret("db"), func(s *corev1.Secret) { s.OwnerReferences = nil })
+			},
+		},
+		"OrphanControlled": {
+			"under Orphan the same", creates(v1alpha1.CreateOrphan),
+			func(e *env) { e.ownedByConfigMap("db", &yes) }, `controlled by ConfigMap "owner"`,
+			func(e *env) {
+				testenv.Update(e.Client, e.Secret("db"), func(s *corev1.Secret) { s.OwnerReferences = nil })
+			},
+		},
+		"CreateOrMergeControlled": {
+			"under CreateOrMerge the same", creates(v1alpha1.CreateCreateOrMerge),
+			func(e *env) { e.ownedByConfigMap("db", &yes) }, `controlled by ConfigMap "owner"`,
+			func(e *env) { e.Delete(e.Secret("db")) },
+		},
+		"OwnerGone": {
+			"the owner is deleted, and the collector takes the Secret", nil,
+			func(e *env) { e.ownedByConfigMap("db", &yes) }, `controlled by ConfigMap "owner"`,
+			func(e *env) { e.Delete(&corev1.ConfigMap{ObjectMeta: e.Meta("owner")}) },
+		},
+		"Rival": {
+			"another ExternalSecret owns it", nil,
+			func(e *env) { e.synced("rival", into(v1alpha1.Target{Name: "db"})) }, `ExternalSecret "rival"`,
+			func(e *env) { e.Delete(e.Get("rival")) },
+		},
+		"RivalNever": {
+			"another ExternalSecret writes it without owning it", nil,
+			func(e *env) { e.synced("rival", into(v1alpha1.Target{Name: "db", CleanupPolicy: never})) }, `ExternalSecret "rival"`,
+			func(e *env) { e.Delete(e.Get("rival")) },
+		},
+		"RivalMerges": {
+			"another ExternalSecret merged into it first", nil,
+			func(e *env) {
+				e.plain("db", "foreign", "keep")
+				e.synced("rival", mergesInto("db"))
+			}, `ExternalSecret "rival"`,
+			func(e *env) {
+				testenv.Update(e.Client, e.Get("rival"), into(v1alpha1.Target{Name: "elsewhere", CreationPolicy: v1alpha1.CreateCreateOrMerge}))
+			},
+		},
+		"RivalTurnsToNone": {
+			"another ExternalSecret writes it, until it stops to", nil,
+			func(e *env) { e.synced("rival", into(v1alpha1.Target{Name: "db", CleanupPolicy: never})) }, `ExternalSecret "rival"`,
+			func(e *env) {
+				testenv.Update(e.Client, e.Get("rival"), into(v1alpha1.Target{Name: "db", CreationPolicy: v1alpha1.CreateNone}))
+			},
+		},
+		"RivalMovesOn": {
+			"another ExternalSecret owns it, until it names another", nil,
+			func(e *env) { e.synced("rival", into(v1alpha1.Target{Name: "db"})) }, `ExternalSecret "rival"`,
+			func(e *env) { testenv.Update(e.Client, e.Get("rival"), into(v1alpha1.Target{Name: "elsewhere"})) },
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			e := newEnv(t)
+			e.Backend.Put("db", []byte("mine"))
+			e.Backend.Put("rival", []byte("theirs"))
+			tc.made(e)
+			before := e.Secret("db")
+			change := []spec{testenv.Fills("key", "db")}
+			if tc.change != nil {
+				change = append(change, tc.change)
+			}
+			e.Create(e.ExternalSecret("db", change...))
+			c := e.WantReady("db", v1alpha1.ReasonConflict)
+			if !strings.Contains(c.Message, tc.message) || !strings.Contains(c.Message, "another spec.target.name") {
+				t.Errorf("message is %q, want it to contain %q and the fix", c.Message, tc.message)
+			}
+			testenv.Update(e.Client, e.Get("db"), testenv.Request("1"))
+			e.settle()
+			e.wantUnchanged(before)
+			if es := e.Get("db"); es.Status.Binding != nil {
+				t.Errorf("status.binding names %s, which belongs to somebody else", es.Status.Binding.Name)
+			}
+			tc.free(e)
+			e.promptly(tc.reason+": free, and taken", func() string {
+				if got := e.dataOf("db")["key"]; got != "mine" {
+					return "the Secret holds " + got
+				}
+				return ""
+			})
+			e.WantReady("db", v1alpha1.ReasonSecretSynced)
+		})
+	}
+}
+
+// ownedByConfigMap makes a Secret with an owner.
+func (e *env) ownedByConfigMap(name string, controller *bool) {
+	e.Helper()
+	e.Create(&corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: e.NS, Name: name, OwnerReferences: []metav1.OwnerReference{
+			{APIVersion: "v1", Kind: "ConfigMap", Name: "owner", UID: e.configMap("owner"), Controller: controller},
+		}},
+		Data: map[string][]byte{"value": []byte("theirs")},
+	})
+}
+
+// TestOwnerWithGuest has another object merge into the Secret of an owner. The owner stays the owner,
+// also after a restart and a refresh.
+func TestOwnerWithGuest(t *testing.T) {
+	t.Parallel()
+	for _, p := range []v1alpha1.CreationPolicy{v1alpha1.CreateMerge, v1alpha1.CreateCreateOrMerge} {
+		t.Run(string(p), func(t *testing.T) {
+			e := newEnv(t)
+			e.Backend.Put("db", []byte("x"))
+			e.Backend.Put("guest", []byte("y"))
+			owner := e.synced("db")
+			create := e.ExternalSecret("guest", into(v1alpha1.Target{Name: "db", CreationPolicy: p}), testenv.Fills("guest", "guest"))
+			e.Create(create)
+			if p == v1alpha1.CreateCreateOrMerge {
+				// The owner controls the Secret, and that is what CreateOrMerge yields to.
+				e.WantReady("guest", v1alpha1.ReasonConflict)
+				e.WantReady("db", v1alpha1.ReasonSecretSynced)
+				return
+			}
+			e.WantReady("guest", v1alpha1.ReasonSecretSynced)
+			for range 2 {
+				e.refresh("db")
+				e.refresh("guest")
+				e.WantReady("db", v1alpha1.ReasonSecretSynced)
+				e.WantReady("guest", v1alpha1.ReasonSecretSynced)
+				e.Stop()
+				e.Start()
+			}
+			if s := e.Secret("db"); !testenv.OwnedBy(s, owner) {
+				t.Errorf("owners are %v", s.OwnerReferences)
+			}
+			e.wantData("db", holds("value", "x", "guest", "y"))
+			testenv.Update(e.Client, e.Get("db"), testenv.Fills("other", "db"))
+			e.wantData("db", holds("other", "x", "guest", "y"))
+			e.WantReady("db", v1alpha1.ReasonSecretSynced)
+		})
+	}
+}

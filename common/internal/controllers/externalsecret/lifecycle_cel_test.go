@@ -1,0 +1,128 @@
+package externalsecret_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	kerrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+)
+
+// unset leaves a field out, which is not the same manifest as an empty string, but means the same.
+const unset = "-"
+
+// combination is one of all spec.targets.
+type combination struct {
+	creation, deletion, cleanup string
+	immutable                   any
+}
+
+// refused returns what the API server must say to a combination; empty if it is allowed.
+func (c combination) refused() []string {
+	var why []string
+	is := func(value string, of ...string) bool {
+		for _, v := range of {
+			if v == value {
+				return true
+			}
+		}
+		return false
+	}
+	shares := is(c.creation, "Merge", "CreateOrMerge", "None")
+	if c.deletion == "Delete" && shares {
+		why = append(why, "deletionPolicy Delete needs creationPolicy Owner or Orphan")
+	}
+	if c.deletion == "Merge" && c.creation == "None" {
+		why = append(why, "deletionPolicy Merge needs a creationPolicy that writes a Secret")
+	}
+	if is(c.cleanup, "OnDelete", "Never") && !is(c.creation, unset, "", "Owner") {
+		why = append(why, "cleanupPolicy needs creationPolicy Owner")
+	}
+	if c.immutable == true && shares {
+		why = append(why, "immutable needs creationPolicy Owner or Orphan")
+	}
+	return why
+}
+
+func (c combination) object(namespace string) *unstructured.Unstructured {
+	target := map[string]any{}
+	for field, v := range map[string]string{"creationPolicy": c.creation, "deletionPolicy": c.deletion, "cleanupPolicy": c.cleanup} {
+		if v != unset {
+			target[field] = v
+		}
+	}
+	if c.immutable != nil {
+		target["immutable"] = c.immutable
+	}
+	u := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"target": target}}}
+	u.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("ExternalSecret"))
+	u.SetNamespace(namespace)
+	u.SetName("db")
+	return u
+}
+
+// TestCombinations offers every combination of policies to the API server, which takes what the
+// design allows and says of the rest why not; and of several reasons each.
+func TestCombinations(t *testing.T) {
+	e := newIdleEnv(t)
+	accepted, refused := 0, 0
+	for _, creation := range []string{unset, "", "Owner", "Orphan", "Merge", "CreateOrMerge", "None"} {
+		for _, deletion := range []string{unset, "", "Retain", "Delete", "Merge"} {
+			for _, cleanup := range []string{unset, "", "OnDelete", "Never"} {
+				for _, immutable := range []any{nil, false, true} {
+					c := combination{creation, deletion, cleanup, immutable}
+					err := e.API.Create(e.Ctx, c.object(e.NS), client.DryRunAll)
+					why := c.refused()
+					if len(why) == 0 {
+						accepted++
+						if err != nil {
+							t.Errorf("%+v is allowed, got: %v", c, err)
+						}
+						continue
+					}
+					refused++
+					if err == nil || !kerrors.IsInvalid(err) {
+						t.Errorf("%+v is not allowed, got: %v", c, err)
+						continue
+					}
+					for _, w := range why {
+						if !strings.Contains(err.Error(), w) {
+							t.Errorf("%+v is refused with %q, want it to say %q", c, err, w)
+						}
+					}
+				}
+			}
+		}
+	}
+	t.Logf("%d combinations accepted, %d refused", accepted, refused)
+}
+
+// TestCombinationsOfUpdates changes an object that was allowed to what is not.
+func TestCombinationsOfUpdates(t *testing.T) {
+	e := newIdleEnv(t)
+	u := combination{"Owner", "Delete", "Never", true}.object(e.NS)
+	e.Create(u)
+	for _, c := range []combination{
+		{"Merge", "Delete", unset, nil}, {"CreateOrMerge", "Retain", "Never", nil}, {"None", "Merge", unset, nil}, {"Merge", unset, unset, true},
+	} {
+		next := c.object(e.NS)
+		next.SetResourceVersion(u.GetResourceVersion())
+		if err := e.API.Update(e.Ctx, next); !kerrors.IsInvalid(err) {
+			t.Errorf("the update to %+v is not allowed, got: %v", c, err)
+		}
+	}
+	for field, value := range map[string]string{"creationPolicy": "Owned", "deletionPolicy": "delete", "cleanupPolicy": "onDelete"} {
+		next := combination{unset, unset, unset, nil}.object(e.NS)
+		next.SetResourceVersion(u.GetResourceVersion())
+		if err := unstructured.SetNestedField(next.Object, value, "spec", "target", field); err != nil {
+			t.Fatal(err)
+		}
+		if err := e.API.Update(e.Ctx, next); !kerrors.IsInvalid(err) || !strings.Contains(err.Error(), fmt.Sprintf("Unsupported value: %q", value)) {
+			t.Errorf("%s: %s is unknown, got: %v", field, value, err)
+		}
+	}
+}

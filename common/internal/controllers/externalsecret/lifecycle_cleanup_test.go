@@ -1,0 +1,289 @@
+package externalsecret_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/internal/testenv"
+	"github.com/direct-secrets/direct-secrets/common/operator"
+	"github.com/direct-secrets/direct-secrets/common/provider"
+	"github.com/direct-secrets/direct-secrets/common/provider/fake"
+)
+
+const (
+	never    = v1alpha1.CleanupNever
+	onDelete = v1alpha1.CleanupOnDelete
+)
+
+// TestCleanupMoves changes cleanupPolicy there and back. The ownerReference follows, and nothing else
+// changes, whatever becomes of the provider meanwhile.
+func TestCleanupMoves(t *testing.T) {
+	t.Parallel()
+	denied := &fake.Fault{Err: provider.NewError(provider.Denied, "not allowed")}
+	hanging := &fake.Fault{Hang: true}
+	cases := map[string]struct {
+		reason   string
+		flag     v1alpha1.CleanupPolicy
+		from, to v1alpha1.CleanupPolicy
+		fault    *fake.Fault
+		change   spec
+	}{
+		"ThereAndBack":     {"OnDelete has an owner, Never has none", onDelete, onDelete, never, nil, nil},
+		"BackAndThere":     {"the same from the other end", onDelete, never, onDelete, nil, nil},
+		"Denied":           {"the provider is not needed", onDelete, onDelete, never, denied, nil},
+		"DeniedBack":       {"the provider is not needed", onDelete, never, onDelete, denied, nil},
+		"Hanging":          {"the provider is not waited for", onDelete, onDelete, never, hanging, nil},
+		"HangingBack":      {"the provider is not waited for", onDelete, never, onDelete, hanging, nil},
+		"UnsetIsOnDelete":  {"unset is what the flag says", onDelete, "", never, nil, nil},
+		"UnsetIsNever":     {"unset is what the flag says", never, "", onDelete, nil, nil},
+		"UnsetEqualsFlag":  {"where nothing is to move, nothing moves", never, "", never, nil, nil},
+		"FlagDoesNotSpeak": {"the field wins over the flag", never, onDelete, never, nil, nil},
+		"OnChange":         {"it is no change that the provider is read for", onDelete, onDelete, never, nil, func(es *v1alpha1.ExternalSecret) { es.Spec.RefreshPolicy = v1alpha1.RefreshOnChange }},
+		"CreatedOnce":      {"what is read once moves, too", onDelete, onDelete, never, nil, func(es *v1alpha1.ExternalSecret) { es.Spec.RefreshPolicy = v1alpha1.RefreshCreatedOnce }},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			e := newEnv(t, withDefault(tc.flag))
+			e.Backend.Put("db", []byte("x"))
+			change := []spec{into(v1alpha1.Target{CleanupPolicy: tc.from})}
+			if tc.change != nil {
+				change = append(change, tc.change)
+			}
+			es := e.synced("db", change...)
+			before := testenv.Update(e.Client, e.Secret("db"), func(s *corev1.Secret) {
+				s.Data["foreign"], s.Labels["foreign"], s.Annotations["foreign"] = []byte("keep"), "keep", "keep"
+			})
+			e.WantStore("store", v1alpha1.ReasonStoreValid)
+			e.settle()
+			if tc.fault != nil {
+				defer e.Backend.Inject(*tc.fault)()
+			}
+			e.Backend.Reset()
+			for _, p := range []v1alpha1.CleanupPolicy{tc.to, tc.from} {
+				e.move(es, p, p == onDelete || p == "" && tc.flag == onDelete)
+			}
+			if diff := cmp.Diff(unowned(before), unowned(e.Secret("db"))); diff != "" {
+				t.Errorf("%s: more than the owner changed: -before, +now:\n%s", tc.reason, diff)
+			}
+			calls := slices.DeleteFunc(e.Backend.Calls(), func(r fake.Record) bool {
+				return len(r.Refs) == 1 && r.Refs[0].Key != "db" // What settled may be read once more.
+			})
+			if len(calls) != 0 {
+				t.Errorf("%s: the provider was called: %+v", tc.reason, calls)
+			}
+		})
+	}
+}
+
+// TestCleanupMovesOften changes cleanupPolicy of an object that was left alone since its first sync,
+// and again and again. No change of it is one that the provider is read for.
+func TestCleanupMovesOften(t *testing.T) {
+	t.Parallel()
+	for _, p := range []v1alpha1.RefreshPolicy{v1alpha1.RefreshPeriodic, v1alpha1.RefreshOnChange} {
+		t.Run(string(p), func(t *testing.T) {
+			e := newEnv(t)
+			e.Backend.Put("db", []byte("x"))
+			es := e.synced("db", refreshes(p))
+			e.WantStore("store", v1alpha1.ReasonStoreValid)
+			e.Backend.Reset()
+			for i := range 6 {
+				to := []v1alpha1.CleanupPolicy{never, onDelete, ""}[i%3]
+				e.move(es, to, to != never)
+				if n := e.Backend.Count(); n > 0 {
+					t.Fatalf("change %d, to %q, had the provider called %d times", i+1, to, n)
+				}
+			}
+		})
+	}
+}
+
+// move changes cleanupPolicy and waits until it is in force.
+func (e *env) move(es *v1alpha1.ExternalSecret, p v1alpha1.CleanupPolicy, owned bool) {
+	e.Helper()
+	testenv.Update(e.Client, es, func(es *v1alpha1.ExternalSecret) { es.Spec.Target.CleanupPolicy = p })
+	e.promptly(fmt.Sprintf("cleanupPolicy %q in force", p), func() string {
+		if s := e.Secret(es.Name); testenv.OwnedBy(s, es) != owned || len(s.OwnerReferences) > 1 {
+			return fmt.Sprintf("owners under %q are %v", p, s.OwnerReferences)
+		}
+		if got := e.Get(es.Name); got.Status.ObservedGeneration != got.Generation {
+			return fmt.Sprintf("observedGeneration is %d of %d", got.Status.ObservedGeneration, got.Generation)
+		}
+		return ""
+	})
+	e.WantReady(es.Name, v1alpha1.ReasonSecretSynced)
+}
+
+// unowned returns what a move of the ownerReference leaves as it is. The mark tells the generation.
+func unowned(s *corev1.Secret) *corev1.Secret {
+	s = s.DeepCopy()
+	s.OwnerReferences, s.ManagedFields, s.ResourceVersion = nil, nil, ""
+	for k := range s.Annotations {
+		if strings.HasPrefix(k, v1alpha1.MarkAnnotationPrefix) {
+			delete(s.Annotations, k)
+		}
+	}
+	return s
+}
+
+// TestCleanupMovesWhileFailing changes cleanupPolicy of an object that is not in step.
+func TestCleanupMovesWhileFailing(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		why  string
+		fail func(e *env)
+	}{
+		"Denied": {"it is held back after a failure", func(e *env) {
+			e.Backend.Inject(fake.Fault{Err: provider.NewError(provider.Denied, "not allowed")})
+			testenv.Update(e.Client, e.Get("db"), testenv.Request("1"))
+			e.WantReady("db", v1alpha1.ReasonSecretSyncedError)
+		}},
+		"Gone": {"it waits for a person", func(e *env) {
+			e.Backend.Delete("db")
+			testenv.Update(e.Client, e.Get("db"), testenv.Request("1"))
+			e.WantReady("db", v1alpha1.ReasonSecretSyncedError)
+		}},
+		"Hanging": {"a read is under way", func(e *env) {
+			e.Backend.Inject(fake.Fault{Hang: true})
+			n := e.Backend.Reads()
+			testenv.Update(e.Client, e.Get("db"), testenv.Request("1"))
+			if err := e.Backend.Wait(e.Ctx, n+1, fake.CallGetBatch); err != nil {
+				e.Fatal(err)
+			}
+		}},
+		"StoreGone": {"its store does not exist", func(e *env) {
+			e.Delete(e.Store("store", "main"))
+			testenv.Update(e.Client, e.Get("db"), testenv.Request("1"))
+			e.WantReady("db", v1alpha1.ReasonStoreNotFound)
+		}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			e := newEnv(t)
+			e.Backend.Put("db", []byte("x"))
+			es := e.synced("db")
+			e.WantStore("store", v1alpha1.ReasonStoreValid)
+			tc.fail(e)
+			for _, p := range []v1alpha1.CleanupPolicy{never, onDelete} {
+				testenv.Update(e.Client, es, func(es *v1alpha1.ExternalSecret) { es.Spec.Target.CleanupPolicy = p })
+				e.promptly(tc.why+", cleanupPolicy "+string(p), func() string {
+					if s := e.Secret("db"); testenv.OwnedBy(s, es) != (p == onDelete) || string(s.Data["value"]) != "x" {
+						return fmt.Sprintf("%s: owners under %s are %v", tc.why, p, s.OwnerReferences)
+					}
+					return ""
+				})
+			}
+		})
+	}
+}
+
+// TestCleanupMovesAtStart changes cleanupPolicy while the operator is away and the provider, too.
+func TestCleanupMovesAtStart(t *testing.T) {
+	t.Parallel()
+	for from, to := range map[v1alpha1.CleanupPolicy]v1alpha1.CleanupPolicy{never: onDelete, onDelete: never} {
+		t.Run(string(from)+"To"+string(to), func(t *testing.T) {
+			e := newEnv(t)
+			e.Backend.Put("db", []byte("x"))
+			es := e.synced("db", into(v1alpha1.Target{CleanupPolicy: from}))
+			before := e.Secret("db")
+			e.Stop()
+			e.Backend.Inject(fake.Fault{Hang: true})
+			testenv.Update(e.Client, es, into(v1alpha1.Target{CleanupPolicy: to}))
+			e.Start()
+			e.promptly("after the start the owner moved", func() string {
+				if s := e.Secret("db"); testenv.OwnedBy(s, es) != (to == onDelete) {
+					return fmt.Sprintf("owners are %v", s.OwnerReferences)
+				}
+				return ""
+			})
+			if diff := cmp.Diff(unowned(before), unowned(e.Secret("db"))); diff != "" {
+				t.Errorf("more than the owner changed: -before, +now:\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestCleanupFlag restarts the operator with the other value of its flag: objects that leave
+// cleanupPolicy unset follow, others stay as they are.
+func TestCleanupFlag(t *testing.T) {
+	e := newEnv(t, withDefault(onDelete))
+	const n = 5
+	objects := map[string]*v1alpha1.ExternalSecret{}
+	for i := range n {
+		for prefix, p := range map[string]v1alpha1.CleanupPolicy{"unset": "", "never": never, "ondelete": onDelete} {
+			name := fmt.Sprintf("%s-%d", prefix, i)
+			e.Backend.Put(name, []byte("x"))
+			objects[name] = e.ExternalSecret(name, into(v1alpha1.Target{CleanupPolicy: p}))
+			e.Create(objects[name])
+		}
+	}
+	for name := range objects {
+		e.WantReady(name, v1alpha1.ReasonSecretSynced)
+	}
+	for _, flag := range []v1alpha1.CleanupPolicy{never, onDelete} {
+		e.Stop()
+		before := map[string]*corev1.Secret{}
+		for name := range objects {
+			before[name] = e.Secret(name)
+		}
+		e.Backend.Reset()
+		e.Flags = []func(*operator.Flags){withDefault(flag)}
+		e.Start()
+		e.promptly("after the restart with "+string(flag)+" all that is unset moved", func() string {
+			for name, es := range objects {
+				if s := e.Secret(name); strings.HasPrefix(name, "unset") && testenv.OwnedBy(s, es) != (flag == onDelete) {
+					return fmt.Sprintf("owners of %s are %v", name, s.OwnerReferences)
+				}
+			}
+			return ""
+		})
+		e.settle()
+		for name := range objects {
+			if got := e.Backend.ReadsOf(name); got != 0 {
+				t.Errorf("%s was read %d times for a flag", name, got)
+			}
+			if strings.HasPrefix(name, "unset") {
+				if diff := cmp.Diff(unowned(before[name]), unowned(e.Secret(name))); diff != "" {
+					t.Errorf("more than the owner of %s changed: -before, +now:\n%s", name, diff)
+				}
+				continue
+			}
+			// A refresh shows that the operator has looked at it since.
+			e.refresh(name)
+			e.wantUnchanged(before[name])
+		}
+	}
+}
+
+// TestSuspendedStays changes policies, and the Secret, of a suspended object. It is left alone until it
+// goes on.
+func TestSuspendedStays(t *testing.T) {
+	e := newEnv(t)
+	e.Backend.Put("db", []byte("x"))
+	es := e.synced("db", into(v1alpha1.Target{CleanupPolicy: onDelete}))
+	testenv.Update(e.Client, es, func(es *v1alpha1.ExternalSecret) { es.Spec.Suspend = true })
+	e.WantReady("db", v1alpha1.ReasonSuspended)
+	testenv.Update(e.Client, es, func(es *v1alpha1.ExternalSecret) { es.Spec.Target.CleanupPolicy = never })
+	e.WantReady("db", v1alpha1.ReasonSuspended)
+	edited := testenv.Update(e.Client, e.Secret("db"), func(s *corev1.Secret) { s.Data["value"] = []byte("edited") })
+	e.settle()
+	e.Stop()
+	e.Start()
+	e.settle()
+	e.wantUnchanged(edited)
+	e.Delete(edited)
+	e.settle()
+	e.wantData("db", nil)
+
+	testenv.Update(e.Client, es, func(es *v1alpha1.ExternalSecret) { es.Spec.Suspend = false })
+	e.wantData("db", holds("value", "x"))
+	e.WantReady("db", v1alpha1.ReasonSecretSynced)
+	if s := e.Secret("db"); testenv.OwnedBy(s, es) {
+		t.Error("the Secret has an owner")
+	}
+}

@@ -1,0 +1,176 @@
+package externalsecret_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/internal/testenv"
+)
+
+// TestCreationPolicy goes through the table of policies: what is created, owned, put right and made
+// again, and when.
+func TestCreationPolicy(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason string
+		target v1alpha1.Target
+		owned  bool
+		// atOnce is false if drift and deletion wait for the next refresh.
+		atOnce bool
+	}{
+		"Owner":         {"at once, and owned", v1alpha1.Target{CleanupPolicy: onDelete}, true, true},
+		"OwnerNever":    {"at once, without an owner", v1alpha1.Target{CleanupPolicy: never}, false, true},
+		"CreateOrMerge": {"at once, without an owner", v1alpha1.Target{CreationPolicy: v1alpha1.CreateCreateOrMerge}, false, true},
+		"Orphan":        {"with the next refresh", v1alpha1.Target{CreationPolicy: v1alpha1.CreateOrphan}, false, false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			e := newEnv(t)
+			e.Backend.Put("db", []byte("right"))
+			es := e.synced("db", into(tc.target))
+			want := holds("value", "right")
+			if diff := cmp.Diff(want, e.dataOf("db")); diff != "" || testenv.OwnedBy(e.Secret("db"), es) != tc.owned {
+				t.Fatalf("%s: owners are %v, data -want, +got:\n%s", tc.reason, e.Secret("db").OwnerReferences, diff)
+			}
+			for what, harm := range map[string]func(*corev1.Secret){
+				"a changed key": func(s *corev1.Secret) { s.Data["value"] = []byte("wrong") },
+				"a removed key": func(s *corev1.Secret) { s.Data = nil },
+				"a deletion":    nil,
+			} {
+				reads, harmed := e.Backend.ReadsOf("db"), map[string]string(nil)
+				if harm == nil {
+					e.Delete(e.Secret("db"))
+				} else {
+					testenv.Update(e.Client, e.Secret("db"), harm)
+					harmed = e.dataOf("db")
+				}
+				if tc.atOnce {
+					e.promptly(what+" put right", func() string { return cmp.Diff(want, e.dataOf("db")) })
+					continue
+				}
+				e.settle()
+				if diff := cmp.Diff(harmed, e.dataOf("db"), equalEmpty); diff != "" {
+					t.Errorf("%s: %s was put right before the next refresh: -want, +got:\n%s", tc.reason, what, diff)
+				}
+				if got := e.Backend.ReadsOf("db") - reads; got != 0 {
+					t.Errorf("%s: %s: %d reads before the next refresh", tc.reason, what, got)
+				}
+				e.refresh("db")
+				e.wantData("db", want)
+			}
+			e.WantReady("db", v1alpha1.ReasonSecretSynced)
+		})
+	}
+}
+
+// equalEmpty has an empty map equal a nil one.
+var equalEmpty = cmp.Comparer(func(a, b map[string]string) bool { return len(a) == 0 && len(b) == 0 || cmp.Equal(a, b) })
+
+// TestOrphanReverts has the periodic refresh revert what a person changed, as the guide warns.
+func TestOrphanReverts(t *testing.T) {
+	e := newEnv(t)
+	e.Backend.Put("db", []byte("right"))
+	e.synced("db", creates(v1alpha1.CreateOrphan), every("500ms"))
+	s := e.Secret("db")
+	testenv.Update(e.Client, s.DeepCopy(), func(s *corev1.Secret) { s.Data["value"], s.Data["foreign"] = []byte("edited"), []byte("keep") })
+	e.wantData("db", holds("value", "right", "foreign", "keep"))
+	e.Delete(s)
+	e.wantData("db", holds("value", "right"))
+}
+
+// TestNone reads, and writes nothing to whatever Secret there is.
+func TestNone(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason string
+		// there makes a Secret before; nil for none.
+		there func(e *env)
+	}{
+		"Absent": {"none is created", nil},
+		"Plain":  {"that of a person stays as it is", func(e *env) { e.plain("db", "value", "theirs") }},
+		"OfAnother": {"that of another ExternalSecret stays as it is; who writes nothing is in nobody's way", func(e *env) {
+			e.synced("other", into(v1alpha1.Target{Name: "db"}), testenv.Fills("value", "db"))
+		}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			e := newEnv(t)
+			e.Backend.Put("db", []byte("x"))
+			if tc.there != nil {
+				tc.there(e)
+			}
+			before := e.Secret("db")
+			e.synced("db", creates(v1alpha1.CreateNone))
+			if b := e.Get("db").Status.Binding; b != nil {
+				t.Errorf("%s: status.binding names %s", tc.reason, b.Name)
+			}
+			if got := len(e.Get("db").Status.Sources); got != 1 {
+				t.Errorf("%d sources were read, want 1", got)
+			}
+			e.Backend.Delete("db")
+			testenv.Update(e.Client, e.Get("db"), testenv.Request("1"))
+			c := e.WantReady("db", v1alpha1.ReasonSecretSyncedError)
+			if !strings.HasPrefix(c.Message, `NotFound: "db"`) {
+				t.Errorf("message is %q, want it to say that the secret is gone", c.Message)
+			}
+			e.Backend.Put("db", []byte("y"))
+			testenv.Update(e.Client, e.Get("db"), testenv.Request("2"))
+			e.WantReady("db", v1alpha1.ReasonSecretSynced)
+			if diff := cmp.Diff(before, e.Secret("db")); diff != "" {
+				t.Errorf("%s: -before, +now:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// TestTurnsToNone changes creationPolicy to None and back. The Secret stays as it is.
+func TestTurnsToNone(t *testing.T) {
+	e := newEnv(t)
+	e.Backend.Put("db", []byte("one"))
+	es := e.synced("db")
+	before := e.Secret("db")
+	testenv.Update(e.Client, es, creates(v1alpha1.CreateNone))
+	e.WantReady("db", v1alpha1.ReasonSecretSynced)
+	e.Backend.Put("db", []byte("two"))
+	e.refresh("db")
+	e.settle()
+	e.wantUnchanged(before)
+	if !testenv.OwnedBy(before, es) {
+		t.Error("the ownerReference is gone")
+	}
+	testenv.Update(e.Client, es, creates(""))
+	e.WantSecret("db", "value", "two")
+}
+
+// TestTurns changes creationPolicy of an object in step; owner and values follow.
+func TestTurns(t *testing.T) {
+	t.Parallel()
+	owner, orphan, merge, either := v1alpha1.CreateOwner, v1alpha1.CreateOrphan, v1alpha1.CreateMerge, v1alpha1.CreateCreateOrMerge
+	for _, from := range []v1alpha1.CreationPolicy{owner, orphan, merge, either} {
+		t.Run(string(from), func(t *testing.T) {
+			e := newEnv(t)
+			e.Backend.Put("db", []byte("x"))
+			e.plain("db", "foreign", "keep")
+			es := e.synced("db", creates(from))
+			e.WantStore("store", v1alpha1.ReasonStoreValid)
+			for _, to := range []v1alpha1.CreationPolicy{orphan, owner, either, owner, merge, owner, from} {
+				testenv.Update(e.Client, es, creates(to))
+				e.promptly(fmt.Sprintf("creationPolicy %s in force", to), func() string {
+					if s := e.Secret("db"); testenv.OwnedBy(s, es) != (to == owner) {
+						return fmt.Sprintf("owners are %v", s.OwnerReferences)
+					}
+					return ""
+				})
+				e.WantReady("db", v1alpha1.ReasonSecretSynced)
+				if diff := cmp.Diff(holds("foreign", "keep", "value", "x"), e.dataOf("db")); diff != "" {
+					t.Errorf("after the turn to %s: -want, +got:\n%s", to, diff)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,183 @@
+package externalsecret_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	kerrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/internal/target"
+	"github.com/direct-secrets/direct-secrets/common/internal/testenv"
+)
+
+// TestDeletion deletes ExternalSecrets of every policy, over Secrets that they made and such that
+// were there before. The collector takes what is owned; the rest stays byte for byte.
+func TestDeletion(t *testing.T) {
+	t.Parallel()
+	objects := map[string]struct {
+		reason string
+		target v1alpha1.Target
+		// there is true if the Secret existed before, with a key of somebody else.
+		there bool
+		kept  func(flag v1alpha1.CleanupPolicy) bool
+	}{
+		"ondelete":       {"the collector takes it", v1alpha1.Target{CleanupPolicy: onDelete}, false, no},
+		"adopted":        {"adoption is for good and ill: foreign keys go with it", v1alpha1.Target{CleanupPolicy: onDelete}, true, no},
+		"never":          {"it stays", v1alpha1.Target{CleanupPolicy: never}, false, yes},
+		"never-adopted":  {"it stays", v1alpha1.Target{CleanupPolicy: never}, true, yes},
+		"unset":          {"the flag decides", v1alpha1.Target{}, false, isNever},
+		"unset-adopted":  {"the flag decides", v1alpha1.Target{}, true, isNever},
+		"frozen":         {"immutable protects from no collector", v1alpha1.Target{CleanupPolicy: onDelete, Immutable: true}, false, no},
+		"frozen-never":   {"it stays", v1alpha1.Target{CleanupPolicy: never, Immutable: true}, false, yes},
+		"orphan":         {"it has no owner", v1alpha1.Target{CreationPolicy: v1alpha1.CreateOrphan}, false, yes},
+		"merge":          {"own keys stay, too", v1alpha1.Target{CreationPolicy: v1alpha1.CreateMerge}, true, yes},
+		"createormerge":  {"it has no owner", v1alpha1.Target{CreationPolicy: v1alpha1.CreateCreateOrMerge}, false, yes},
+		"delete-policy":  {"deletionPolicy is about the provider only", v1alpha1.Target{CleanupPolicy: never, DeletionPolicy: v1alpha1.DeletionDelete}, false, yes},
+		"none":           {"it wrote nothing", v1alpha1.Target{CreationPolicy: v1alpha1.CreateNone}, true, yes},
+		"orphan-adopted": {"it has no owner", v1alpha1.Target{CreationPolicy: v1alpha1.CreateOrphan}, true, yes},
+	}
+	for _, flag := range []v1alpha1.CleanupPolicy{onDelete, never} {
+		t.Run(string(flag), func(t *testing.T) {
+			e := newEnv(t, withDefault(flag))
+			for name, o := range objects {
+				e.Backend.Put(name, []byte("x"))
+				if o.there {
+					e.plain(name, "foreign", "keep")
+				}
+				e.Create(e.ExternalSecret(name, into(o.target)))
+			}
+			before := map[string]*corev1.Secret{}
+			for name := range objects {
+				e.WantReady(name, v1alpha1.ReasonSecretSynced)
+				before[name] = e.Secret(name)
+			}
+			for name := range objects {
+				e.Delete(e.Get(name))
+			}
+			for name, o := range objects {
+				if o.kept(flag) {
+					continue
+				}
+				e.Eventually(func() string {
+					if e.Secret(name) != nil {
+						return o.reason + ": the Secret " + name + " is still there"
+					}
+					return ""
+				})
+			}
+			e.settle()
+			for name, o := range objects {
+				if o.kept(flag) {
+					e.wantUnchanged(before[name])
+					// Nobody minds it any more.
+					before[name] = testenv.Update(e.Client, e.Secret(name), func(s *corev1.Secret) {
+						if s.Immutable == nil {
+							s.Data["value"] = []byte("mine now")
+						}
+					})
+				}
+			}
+			e.settle()
+			e.Stop()
+			e.Start()
+			e.settle()
+			for name, o := range objects {
+				if o.kept(flag) {
+					e.wantUnchanged(before[name])
+				}
+			}
+		})
+	}
+}
+
+// TestCascade deletes an owner in the ways that kubectl offers.
+func TestCascade(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason string
+		how    metav1.DeletionPropagation
+		kept   bool
+	}{
+		"Background": {"the default", metav1.DeletePropagationBackground, false},
+		"Foreground": {"the Secret holds nothing up", metav1.DeletePropagationForeground, false},
+		"Orphan":     {"a person keeps the Secret of an owner", metav1.DeletePropagationOrphan, true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			e := newEnv(t)
+			e.Backend.Put("db", []byte("x"))
+			es := e.synced("db", into(v1alpha1.Target{CleanupPolicy: onDelete}))
+			before := e.Secret("db")
+			if err := e.API.Delete(e.Ctx, es, client.PropagationPolicy(tc.how)); err != nil {
+				t.Fatal(err)
+			}
+			e.Eventually(func() string {
+				if err := e.API.Get(e.Ctx, client.ObjectKeyFromObject(es), es); !kerrors.IsNotFound(err) {
+					return fmt.Sprintf("the ExternalSecret is still there: %v", err)
+				}
+				return ""
+			})
+			if !tc.kept {
+				e.wantData("db", nil)
+				return
+			}
+			e.settle()
+			now := e.Secret("db")
+			if now == nil || len(now.OwnerReferences) > 0 {
+				t.Fatalf("%s: the Secret is %v", tc.reason, now)
+			}
+			if diff := cmp.Diff(unowned(before), unowned(now)); diff != "" {
+				t.Errorf("%s: -before, +now:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// TestReplaced deletes an object and makes it again at once, as tools do that replace. Under OnDelete the
+// collector takes the Secret and it comes back; under Never it stays. In the end it is the new object's.
+func TestReplaced(t *testing.T) {
+	t.Parallel()
+	for _, p := range []v1alpha1.CleanupPolicy{onDelete, never} {
+		t.Run(string(p), func(t *testing.T) {
+			e := newEnv(t)
+			e.Backend.Put("db", []byte("x"))
+			es := e.synced("db", into(v1alpha1.Target{CleanupPolicy: p}))
+			before := e.Secret("db")
+			for range 5 {
+				e.Delete(es)
+				es = e.ExternalSecret("db", into(v1alpha1.Target{CleanupPolicy: p}))
+				e.Create(es)
+			}
+			is := func() string {
+				s := e.Secret("db")
+				switch {
+				case s == nil:
+					return "the Secret does not exist"
+				case testenv.OwnedBy(s, es) != (p == onDelete), len(s.OwnerReferences) > 1:
+					return fmt.Sprintf("owners are %v", s.OwnerReferences)
+				case target.Marks(s.Annotations)["db"].UID != es.UID:
+					return "the mark is not that of the new object"
+				}
+				return cmp.Diff(holds("value", "x"), e.dataOf("db"))
+			}
+			e.Eventually(is)
+			e.WantReady("db", v1alpha1.ReasonSecretSynced)
+			e.settle()
+			if wrong := is(); wrong != "" {
+				t.Error(wrong)
+			}
+			if now := e.Secret("db"); p == never && now.UID != before.UID {
+				t.Error("it is another Secret")
+			}
+		})
+	}
+}
+
+func yes(v1alpha1.CleanupPolicy) bool          { return true }
+func no(v1alpha1.CleanupPolicy) bool           { return false }
+func isNever(flag v1alpha1.CleanupPolicy) bool { return flag == never }

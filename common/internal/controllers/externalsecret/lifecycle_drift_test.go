@@ -1,0 +1,223 @@
+package externalsecret_test
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/internal/testenv"
+	"github.com/direct-secrets/direct-secrets/common/operator"
+)
+
+// TestForeignChanges changes what is not ours. Nobody reads, nobody writes.
+func TestForeignChanges(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason string
+		change func(e *env, s *corev1.Secret)
+	}{
+		"Label":      {"a label of others", func(_ *env, s *corev1.Secret) { s.Labels["team"] = "shop" }},
+		"Annotation": {"an annotation of others", func(_ *env, s *corev1.Secret) { s.Annotations["note"] = "n" }},
+		"Key":        {"a key of others", func(_ *env, s *corev1.Secret) { s.Data["foreign"] = []byte("keep") }},
+		"Finalizer":  {"a finalizer of others", func(_ *env, s *corev1.Secret) { s.Finalizers = []string{"example.com/hold"} }},
+		"LikeOurs":   {"what looks like a mark and is none", func(_ *env, s *corev1.Secret) { s.Annotations[v1alpha1.MarkAnnotationPrefix+"x"] = "{}" }},
+		"Owner": {"an owner that controls nothing", func(e *env, s *corev1.Secret) {
+			s.OwnerReferences = append(s.OwnerReferences, metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: "owner", UID: e.configMap("owner")})
+		}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			e := newEnv(t)
+			e.Backend.Put("db", []byte("x"))
+			e.synced("db")
+			e.WantStore("store", v1alpha1.ReasonStoreValid)
+			s := e.Secret("db")
+			tc.change(e, s)
+			e.Backend.Reset()
+			if err := e.API.Update(e.Ctx, s); err != nil {
+				t.Fatal(err)
+			}
+			e.settle()
+			e.wantUnchanged(s)
+			if got := e.Backend.ReadsOf("db"); got != 0 {
+				t.Errorf("%s: %d reads", tc.reason, got)
+			}
+			e.WantReady("db", v1alpha1.ReasonSecretSynced)
+			if name == "Finalizer" {
+				testenv.Update(e.Client, e.Secret("db"), func(s *corev1.Secret) { s.Finalizers = nil })
+			}
+		})
+	}
+}
+
+// fight has somebody change a Secret back whenever it is right. It returns how often it was right,
+// and a function that ends the fight.
+func (e *env) fight(name string, wrong func(*corev1.Secret)) (rights func() int, end func()) {
+	ctx, cancel := context.WithCancel(e.Ctx)
+	var n atomic.Int64
+	var wg sync.WaitGroup
+	tick := time.NewTicker(5 * time.Millisecond)
+	wg.Go(func() {
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+			}
+			s := &corev1.Secret{ObjectMeta: e.Meta(name)}
+			if e.API.Get(ctx, client.ObjectKeyFromObject(s), s) != nil || string(s.Data["value"]) != "right" {
+				continue
+			}
+			var err error
+			if wrong == nil {
+				err = e.API.Delete(ctx, s)
+			} else {
+				wrong(s)
+				err = e.API.Update(ctx, s)
+			}
+			if err == nil {
+				n.Add(1)
+			}
+		}
+	})
+	return func() int { return int(n.Load()) }, func() { cancel(); wg.Wait() }
+}
+
+// TestFight has somebody who does not give up. The operator holds back more and more, says so, and has
+// the last word in the end.
+func TestFight(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason string
+		wrong  func(*corev1.Secret)
+		change spec
+	}{
+		"Value":   {"another value", func(s *corev1.Secret) { s.Data["value"] = []byte("wrong") }, nil},
+		"Key":     {"no key", func(s *corev1.Secret) { delete(s.Data, "value") }, nil},
+		"Deletes": {"no Secret", nil, nil},
+		"Merge":   {"another value in a Secret that others made", func(s *corev1.Secret) { s.Data["value"] = []byte("wrong") }, creates(v1alpha1.CreateMerge)},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			e := newEnv(t)
+			e.Backend.Put("db", []byte("right"))
+			var change []spec
+			if tc.change != nil {
+				e.plain("db", "foreign", "keep")
+				change = append(change, tc.change)
+			}
+			e.synced("db", change...)
+			rights, end := e.fight("db", tc.wrong)
+			defer end()
+			c := e.WantReady("db", v1alpha1.ReasonConflict)
+			if c.Status != metav1.ConditionFalse || !strings.Contains(c.Message, "somebody keeps changing") || !strings.Contains(c.Message, `"db"`) {
+				t.Errorf("Ready is %s: %q, want it to say that somebody fights", c.Status, c.Message)
+			}
+			since, before, reads := time.Now(), rights(), e.Backend.ReadsOf("db")
+			if before < 5 {
+				t.Errorf("it held back after %d reverts, want five to be free", before)
+			}
+			tick := time.NewTicker(100 * time.Millisecond)
+			defer tick.Stop()
+			for now := range tick.C {
+				if now.Sub(since) > 5*time.Second {
+					break
+				}
+			}
+			// Waits of 1, 2 and 4 seconds leave room for three in these five.
+			got := rights() - before
+			t.Logf("%s: held back after %d reverts; %d more in %s, with %d reads", tc.reason, before, got, time.Since(since).Round(100*time.Millisecond), e.Backend.ReadsOf("db")-reads)
+			if got > 4 {
+				t.Errorf("%s: %d reverts in five seconds, want at most 4", tc.reason, got)
+			}
+			if got := e.Backend.ReadsOf("db") - reads; got > 5 {
+				t.Errorf("%s: %d reads in five seconds, want about one for each revert", tc.reason, got)
+			}
+			e.WantReady("db", v1alpha1.ReasonConflict)
+			end()
+			e.WantSecret("db", "value", "right")
+			e.WantReady("db", v1alpha1.ReasonSecretSynced)
+			e.settle()
+			e.WantSecret("db", "value", "right")
+		})
+	}
+}
+
+// stepping is a clock that stands still until it is moved.
+type stepping struct{ now atomic.Pointer[time.Time] }
+
+func newStepping() *stepping {
+	c := &stepping{}
+	now := time.Now()
+	c.now.Store(&now)
+	return c
+}
+
+func (c *stepping) time() time.Time { return *c.now.Load() }
+
+func (c *stepping) step(d time.Duration) {
+	now := c.time().Add(d)
+	c.now.Store(&now)
+}
+
+// TestFightByTheClock fights while time stands still, so that no wait ever ends by itself.
+func TestFightByTheClock(t *testing.T) {
+	e := newIdleEnv(t)
+	clock := newStepping()
+	e.Serve(e.Server.Kinds(), operator.WithClock(clock.time))
+	e.Backend.Put("db", []byte("right"))
+	e.synced("db")
+	rights, end := e.fight("db", func(s *corev1.Secret) { s.Data["value"] = []byte("wrong") })
+	defer end()
+	wait := func(n int) {
+		t.Helper()
+		e.Eventually(func() string {
+			if got := rights(); got != n {
+				return cmp.Diff(n, got)
+			}
+			return ""
+		})
+		e.WantReady("db", v1alpha1.ReasonConflict)
+		e.settle()
+		if got := rights(); got != n {
+			t.Fatalf("%d times right, want %d", got, n)
+		}
+	}
+	// Once from the sync, and five free reverts.
+	wait(6)
+	for i, d := range []time.Duration{time.Second, 2 * time.Second, 4 * time.Second} {
+		clock.step(d - time.Millisecond)
+		e.poke("db")
+		wait(6 + i)
+		clock.step(time.Millisecond)
+		e.poke("db")
+		wait(7 + i)
+	}
+	// A restart knows nothing of the fight, so it has five free reverts again.
+	// After ten minutes of peace it has, too.
+	clock.step(10 * time.Minute)
+	e.poke("db")
+	wait(6 + 3 + 5)
+
+	end()
+	clock.step(5 * time.Minute)
+	e.poke("db")
+	e.WantSecret("db", "value", "right")
+	e.WantReady("db", v1alpha1.ReasonSecretSynced)
+}
+
+// poke has the operator look at a Secret.
+func (e *env) poke(name string) {
+	e.Helper()
+	testenv.Update(e.Client, e.Secret(name), func(s *corev1.Secret) { s.Annotations["poke"] = testenv.RandomName() })
+}

@@ -1,0 +1,164 @@
+package externalsecret_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/internal/testenv"
+)
+
+// frozen asks for an immutable Secret.
+func frozen(es *v1alpha1.ExternalSecret) { es.Spec.Target.Immutable = true }
+
+// TestImmutable creates an immutable Secret, which is never rewritten, and for which the provider is
+// not read again, also not on request. (Its interval is short, so that Orphan, too, comes back soon.)
+func TestImmutable(t *testing.T) {
+	t.Parallel()
+	for name, p := range map[string]v1alpha1.CreationPolicy{"Owner": v1alpha1.CreateOwner, "Orphan": v1alpha1.CreateOrphan} {
+		t.Run(name, func(t *testing.T) {
+			e := newEnv(t)
+			e.Backend.Put("db", []byte("one"))
+			e.synced("db", frozen, creates(p), every("300ms"))
+			before := e.Secret("db")
+			if before.Immutable == nil || !*before.Immutable || string(before.Data["value"]) != "one" {
+				t.Fatalf("immutable is %v", before.Immutable)
+			}
+			e.WantStore("store", v1alpha1.ReasonStoreValid)
+			e.Backend.Put("db", []byte("two"))
+			reads := e.Backend.ReadsOf("db")
+			e.refresh("db")
+			testenv.Update(e.Client, e.Get("db"), func(es *v1alpha1.ExternalSecret) { es.Labels = map[string]string{"a": "b"} })
+			testenv.Update(e.Client, e.Get("db"), testenv.Fills("value", "db", "more", "db"))
+			c := e.WantReady("db", v1alpha1.ReasonSecretSynced)
+			if !strings.Contains(c.Message, "immutable") {
+				t.Errorf("message is %q, want it to say that the Secret is immutable", c.Message)
+			}
+			e.Stop()
+			e.Start()
+			e.refresh("db")
+			e.settle()
+			if got := e.Backend.ReadsOf("db") - reads; got != 0 {
+				t.Errorf("%d reads for an immutable Secret, want none", got)
+			}
+			e.wantUnchanged(before)
+
+			e.Delete(before)
+			e.wantData("db", holds("value", "two", "more", "two"))
+			e.WantReady("db", v1alpha1.ReasonSecretSynced)
+			if now := e.Secret("db"); now.Immutable == nil || !*now.Immutable {
+				t.Error("the Secret that was made again is not immutable")
+			}
+		})
+	}
+}
+
+// TestImmutableMoves changes cleanupPolicy of an object with an immutable Secret.
+func TestImmutableMoves(t *testing.T) {
+	e := newEnv(t)
+	e.Backend.Put("db", []byte("x"))
+	es := e.synced("db", frozen)
+	before := e.Secret("db")
+	e.WantStore("store", v1alpha1.ReasonStoreValid)
+	e.Backend.Reset()
+	e.move(es, never, false)
+	e.move(es, onDelete, true)
+	if diff := cmp.Diff(unowned(before), unowned(e.Secret("db"))); diff != "" {
+		t.Errorf("more than the owner changed: -before, +now:\n%s", diff)
+	}
+	if calls := e.Backend.Calls(); len(calls) != 0 {
+		t.Errorf("the provider was called: %+v", calls)
+	}
+	// Foreign labels of an immutable Secret may change, too, and concern nobody.
+	before = testenv.Update(e.Client, e.Secret("db"), func(s *corev1.Secret) { s.Labels["foreign"] = "keep" })
+	e.settle()
+	e.wantUnchanged(before)
+}
+
+// TestImmutableTakenBack sets immutable back to false, which no write can do.
+func TestImmutableTakenBack(t *testing.T) {
+	e := newEnv(t)
+	e.Backend.Put("db", []byte("one"))
+	es := e.synced("db", frozen)
+	before := e.Secret("db")
+	e.Backend.Put("db", []byte("two"))
+	testenv.Update(e.Client, es, func(es *v1alpha1.ExternalSecret) { es.Spec.Target.Immutable = false })
+	want := func() {
+		t.Helper()
+		c := e.WantReady("db", v1alpha1.ReasonSecretSyncedError)
+		if !strings.HasPrefix(c.Message, "Invalid") || !strings.Contains(c.Message, "delete the Secret") {
+			t.Errorf("message is %q, want the class Invalid and the fix", c.Message)
+		}
+	}
+	want()
+	e.Stop()
+	e.Start()
+	e.settle()
+	want()
+	e.wantUnchanged(before)
+	// It may be meant after all.
+	testenv.Update(e.Client, es, frozen)
+	e.WantReady("db", v1alpha1.ReasonSecretSynced)
+	testenv.Update(e.Client, es, func(es *v1alpha1.ExternalSecret) { es.Spec.Target.Immutable = false })
+	want()
+
+	e.Delete(e.Secret("db"))
+	e.promptly("made again, mutable, after the deletion", func() string {
+		if s := e.Secret("db"); s == nil || s.Immutable != nil && *s.Immutable || string(s.Data["value"]) != "two" {
+			return "the Secret has not come back mutable"
+		}
+		return ""
+	})
+	e.WantReady("db", v1alpha1.ReasonSecretSynced)
+}
+
+// TestImmutableLater asks for immutability of a Secret that is there already.
+func TestImmutableLater(t *testing.T) {
+	t.Parallel()
+	for name, theirs := range map[string]bool{"Own": false, "Adopted": true} {
+		t.Run(name, func(t *testing.T) {
+			e := newEnv(t)
+			e.Backend.Put("db", []byte("one"))
+			want := holds("value", "one")
+			if theirs {
+				e.plain("db", "foreign", "keep")
+				want["foreign"] = "keep"
+				e.synced("db", frozen)
+			} else {
+				testenv.Update(e.Client, e.synced("db"), frozen)
+			}
+			e.Eventually(func() string {
+				if s := e.Secret("db"); s.Immutable == nil || !*s.Immutable {
+					return "the Secret is not immutable"
+				}
+				return ""
+			})
+			e.WantReady("db", v1alpha1.ReasonSecretSynced)
+			e.Backend.Put("db", []byte("two"))
+			e.refresh("db")
+			if diff := cmp.Diff(want, e.dataOf("db")); diff != "" {
+				t.Errorf("-want, +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestImmutableByOthers finds a Secret that somebody else made immutable.
+func TestImmutableByOthers(t *testing.T) {
+	e := newEnv(t)
+	e.Backend.Put("db", []byte("one"))
+	yes := true
+	e.Create(&corev1.Secret{ObjectMeta: e.Meta("db"), Immutable: &yes, Data: map[string][]byte{"foreign": []byte("keep")}})
+	before := e.Secret("db")
+	e.Create(e.ExternalSecret("db"))
+	c := e.WantReady("db", v1alpha1.ReasonSecretSyncedError)
+	if !strings.HasPrefix(c.Message, "Invalid") || !strings.Contains(c.Message, "immutable") {
+		t.Errorf("message is %q", c.Message)
+	}
+	e.wantUnchanged(before)
+	e.Delete(before)
+	e.wantData("db", holds("value", "one"))
+}

@@ -1,0 +1,388 @@
+package externalsecret_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/internal/testenv"
+)
+
+// mergesInto has an ExternalSecret merge into a Secret.
+func mergesInto(secret string) spec {
+	return into(v1alpha1.Target{Name: secret, CreationPolicy: v1alpha1.CreateMerge})
+}
+
+// every sets refreshInterval.
+func every(d v1alpha1.Duration) spec {
+	return func(es *v1alpha1.ExternalSecret) { es.Spec.RefreshInterval = d }
+}
+
+// wantData waits until a Secret holds exactly this.
+func (e *env) wantData(name string, want map[string]string) {
+	e.Helper()
+	e.Eventually(func() string { return cmp.Diff(want, e.dataOf(name)) })
+}
+
+// TestMergeStandstill has two objects that merge different keys into the Secret of a person, and a
+// third that wants a key of the first. Over ten refreshes of each no operator writes to the Secret.
+func TestMergeStandstill(t *testing.T) {
+	e := newEnv(t)
+	for _, key := range []string{"one", "two", "late", "free"} {
+		e.Backend.Put(key, []byte(key))
+	}
+	e.plain("shared", "foreign", "keep")
+	e.synced("one", mergesInto("shared"), testenv.Fills("a", "one"), every("1s"))
+	e.synced("two", mergesInto("shared"), testenv.Fills("b", "two"), every("1s"))
+	want := holds("foreign", "keep", "a", "one", "b", "two")
+	if diff := cmp.Diff(want, e.dataOf("shared")); diff != "" {
+		t.Fatalf("two that merge different keys: -want, +got:\n%s", diff)
+	}
+	e.Create(e.ExternalSecret("late", mergesInto("shared"), testenv.Fills("a", "late", "c", "free")))
+	c := e.WantReady("late", v1alpha1.ReasonConflict)
+	if !strings.Contains(c.Message, `"a"`) || !strings.Contains(c.Message, `"shared"`) || strings.Contains(c.Message, `"c"`) {
+		t.Errorf("message is %q, want it to name the key and the Secret", c.Message)
+	}
+	want["c"] = "free"
+	e.wantData("shared", want)
+	e.WantReady("one", v1alpha1.ReasonSecretSynced)
+	e.WantReady("two", v1alpha1.ReasonSecretSynced)
+
+	before, since, reads := e.Secret("shared"), time.Now(), e.Backend.ReadsOf("late")
+	one, two := e.Backend.ReadsOf("one"), e.Backend.ReadsOf("two")
+	e.Eventually(func() string {
+		if got := e.Secret("shared").ResourceVersion; got != before.ResourceVersion {
+			t.Fatalf("resourceVersion is %s after %s, want it to stand still at %s", got, time.Since(since), before.ResourceVersion)
+		}
+		if n, m := e.Backend.ReadsOf("one")-one, e.Backend.ReadsOf("two")-two; n < 10 || m < 10 {
+			return fmt.Sprintf("the two were refreshed %d and %d times", n, m)
+		}
+		return ""
+	})
+	if got := e.Backend.ReadsOf("late") - reads; got != 0 {
+		t.Errorf("the one in conflict read %d times, want none: its key is not free", got)
+	}
+	e.wantNoWrites(since)
+
+	// In peace each still follows its own values.
+	e.Backend.Put("one", []byte("one2"))
+	e.Backend.Put("free", []byte("free2"))
+	e.refresh("late")
+	want["a"], want["c"] = "one2", "free2"
+	e.wantData("shared", want)
+	e.WantReady("late", v1alpha1.ReasonConflict)
+}
+
+// wantNoWrites fails if an operator has written anything in this namespace since.
+func (e *env) wantNoWrites(since time.Time) {
+	e.Helper()
+	events, err := e.Cluster.ReadAuditLog(since)
+	if err != nil {
+		e.Fatal(err)
+	}
+	for _, ev := range events {
+		if ev.IsWrite() && ev.ObjectRef.Namespace == e.NS && strings.HasPrefix(ev.UserAgent, "direct-secrets/") {
+			e.Errorf("it wrote: %s %s/%s %s, answered %d", ev.Verb, ev.ObjectRef.Resource, ev.ObjectRef.Subresource, ev.ObjectRef.Name, ev.ResponseStatus.Code)
+		}
+	}
+}
+
+// TestMergeConflict has two objects want one key, in every combination that lets them share.
+func TestMergeConflict(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason        string
+		first, second v1alpha1.CreationPolicy
+		// theirs is the value that the second has for the key; the first has "first".
+		theirs string
+	}{
+		"Merge":         {"the present holder keeps it", v1alpha1.CreateMerge, v1alpha1.CreateMerge, "second"},
+		"EqualValues":   {"an equal value is a conflict, too, though an apply sees none", v1alpha1.CreateMerge, v1alpha1.CreateMerge, "first"},
+		"CreateOrMerge": {"the present holder keeps it", v1alpha1.CreateCreateOrMerge, v1alpha1.CreateCreateOrMerge, "second"},
+		"OwnerHolds":    {"who merges yields to the owner", v1alpha1.CreateOwner, v1alpha1.CreateMerge, "second"},
+		"OrphanHolds":   {"who merges yields to who made it", v1alpha1.CreateOrphan, v1alpha1.CreateMerge, "second"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			e := newEnv(t)
+			e.Backend.Put("first", []byte("first"))
+			e.Backend.Put("second", []byte(tc.theirs))
+			if tc.first == v1alpha1.CreateMerge {
+				e.plain("shared", "foreign", "keep")
+			}
+			target := func(p v1alpha1.CreationPolicy) spec {
+				return into(v1alpha1.Target{Name: "shared", CreationPolicy: p})
+			}
+			e.synced("first", target(tc.first), testenv.Fills("a", "first"))
+			before := e.dataOf("shared")
+			second := e.ExternalSecret("second", target(tc.second), testenv.Fills("a", "second"))
+			e.Create(second)
+			e.WantReady("second", v1alpha1.ReasonConflict)
+			e.settle()
+			if diff := cmp.Diff(before, e.dataOf("shared")); diff != "" {
+				t.Errorf("%s: -before, +now:\n%s", tc.reason, diff)
+			}
+			e.WantReady("first", v1alpha1.ReasonSecretSynced)
+
+			// Another restart changes nothing, whichever is looked at first.
+			e.Stop()
+			still := e.Secret("shared")
+			e.Start()
+			e.refresh("first")
+			e.refresh("second")
+			e.WantReady("second", v1alpha1.ReasonConflict)
+			e.WantReady("first", v1alpha1.ReasonSecretSynced)
+			e.wantUnchanged(still)
+		})
+	}
+}
+
+// TestMergeAtOnce starts an operator over two objects that want one key, and no holder yet.
+func TestMergeAtOnce(t *testing.T) {
+	t.Parallel()
+	for name, values := range map[string][2]string{"Different": {"one", "two"}, "Equal": {"same", "same"}} {
+		t.Run(name, func(t *testing.T) {
+			e := newIdleEnv(t)
+			e.Backend.Put("one", []byte(values[0]))
+			e.Backend.Put("two", []byte(values[1]))
+			e.plain("shared", "foreign", "keep")
+			e.Create(e.ExternalSecret("one", mergesInto("shared"), testenv.Fills("a", "one")))
+			e.Create(e.ExternalSecret("two", mergesInto("shared"), testenv.Fills("a", "two")))
+			e.Start()
+			var before *corev1.Secret
+			e.Eventually(func() string {
+				one, two := e.ready("one"), e.ready("two")
+				if one+" "+two != "SecretSynced Conflict" && one+" "+two != "Conflict SecretSynced" {
+					return "they are " + one + " and " + two
+				}
+				before = e.Secret("shared")
+				return ""
+			})
+			e.settle()
+			e.wantUnchanged(before)
+		})
+	}
+}
+
+// ready returns the reason of the Ready condition; empty if it is not of the present generation.
+func (e *env) ready(name string) string {
+	e.Helper()
+	es := e.Get(name)
+	for _, c := range es.Status.Conditions {
+		if c.Type == v1alpha1.ConditionReady && c.ObservedGeneration == es.Generation {
+			return c.Reason
+		}
+	}
+	return ""
+}
+
+// TestMergeHandOver frees a key in each way that there is; who wanted it takes it.
+func TestMergeHandOver(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason string
+		free   func(e *env, holder *v1alpha1.ExternalSecret)
+	}{
+		"Dropped": {"the holder drops the entry", func(e *env, holder *v1alpha1.ExternalSecret) {
+			testenv.Update(e.Client, holder, testenv.Fills("other", "first"))
+		}},
+		"Deleted": {"the holder is deleted; Merge leaves its keys", func(e *env, holder *v1alpha1.ExternalSecret) {
+			e.Delete(holder)
+		}},
+		"Renamed": {"the holder writes another Secret", func(e *env, holder *v1alpha1.ExternalSecret) {
+			e.plain("elsewhere", "foreign", "keep")
+			testenv.Update(e.Client, holder, mergesInto("elsewhere"))
+		}},
+		"WritesNothing": {"the holder turns to creationPolicy None", func(e *env, holder *v1alpha1.ExternalSecret) {
+			testenv.Update(e.Client, holder, func(es *v1alpha1.ExternalSecret) { es.Spec.Target.CreationPolicy = v1alpha1.CreateNone })
+		}},
+		"Gone": {"the provider has no more for the holder, which lets go", func(e *env, holder *v1alpha1.ExternalSecret) {
+			testenv.Update(e.Client, holder, func(es *v1alpha1.ExternalSecret) { es.Spec.Target.DeletionPolicy = v1alpha1.DeletionMerge })
+			e.Backend.Delete("first")
+			testenv.Update(e.Client, holder, testenv.Request("1"))
+		}},
+		"RemovedByHand": {"a person removes the Secret and makes it again", func(e *env, holder *v1alpha1.ExternalSecret) {
+			testenv.Update(e.Client, holder, func(es *v1alpha1.ExternalSecret) { es.Spec.Suspend = true })
+			e.WantReady("first", v1alpha1.ReasonSuspended)
+			e.Delete(e.Secret("shared"))
+			e.plain("shared", "foreign", "keep")
+		}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			e := newEnv(t)
+			e.Backend.Put("first", []byte("first"))
+			e.Backend.Put("second", []byte("second"))
+			e.plain("shared", "foreign", "keep")
+			first := e.synced("first", mergesInto("shared"), testenv.Fills("a", "first"))
+			e.Create(e.ExternalSecret("second", mergesInto("shared"), testenv.Fills("a", "second")))
+			e.WantReady("second", v1alpha1.ReasonConflict)
+
+			tc.free(e, first)
+			e.promptly(tc.reason+", and the other took the key", func() string {
+				if got := e.dataOf("shared"); got["a"] != "second" || got["foreign"] != "keep" {
+					return fmt.Sprintf("%s: the Secret holds %v", tc.reason, got)
+				}
+				return ""
+			})
+			e.WantReady("second", v1alpha1.ReasonSecretSynced)
+			// It is its own now: with the entry goes the key, of which no other manager holds a share.
+			testenv.Update(e.Client, e.Get("second"), testenv.Fills("b", "second"))
+			e.Eventually(func() string {
+				got := e.dataOf("shared")
+				delete(got, "other") // the new key of the first
+				return cmp.Diff(holds("foreign", "keep", "b", "second"), got)
+			})
+		})
+	}
+}
+
+// TestMergeQueue has several wait for one key. When it is freed one of them takes it, and the others wait
+// on; nobody oscillates.
+func TestMergeQueue(t *testing.T) {
+	e := newEnv(t)
+	e.plain("shared", "foreign", "keep")
+	e.Backend.Put("holder", []byte("holder"))
+	holder := e.synced("holder", mergesInto("shared"), testenv.Fills("a", "holder"))
+	waiting := map[string]bool{"w1": true, "w2": true, "w3": true, "w4": true}
+	for name := range waiting {
+		e.Backend.Put(name, []byte(name))
+		e.Create(e.ExternalSecret(name, mergesInto("shared"), testenv.Fills("a", name), every("1s")))
+	}
+	for name := range waiting {
+		e.WantReady(name, v1alpha1.ReasonConflict)
+	}
+	e.Delete(holder)
+	for len(waiting) > 0 {
+		var taken string
+		e.Eventually(func() string {
+			var synced, conflict []string
+			for name := range waiting {
+				switch e.ready(name) {
+				case v1alpha1.ReasonSecretSynced:
+					synced = append(synced, name)
+				case v1alpha1.ReasonConflict:
+					conflict = append(conflict, name)
+				}
+			}
+			if len(synced) != 1 || len(synced)+len(conflict) != len(waiting) {
+				return fmt.Sprintf("in step are %v, in conflict %v, of %d", synced, conflict, len(waiting))
+			}
+			taken = synced[0]
+			return cmp.Diff(holds("foreign", "keep", "a", taken), e.dataOf("shared"))
+		})
+		before := e.Secret("shared")
+		e.settle()
+		e.wantUnchanged(before)
+		delete(waiting, taken)
+		e.Delete(e.Get(taken))
+	}
+}
+
+// TestMergeOutlivesOwner has the collector take the Secret of an owner, into which another merged.
+func TestMergeOutlivesOwner(t *testing.T) {
+	e := newEnv(t)
+	e.Backend.Put("owner", []byte("first"))
+	e.Backend.Put("guest", []byte("second"))
+	owner := e.synced("owner", into(v1alpha1.Target{Name: "shared"}), testenv.Fills("a", "owner"))
+	e.synced("guest", mergesInto("shared"), testenv.Fills("b", "guest"))
+	e.Create(e.ExternalSecret("rival", mergesInto("shared"), testenv.Fills("a", "guest")))
+	e.WantReady("rival", v1alpha1.ReasonConflict)
+	e.Delete(owner)
+	e.WantReady("guest", v1alpha1.ReasonSecretMissing)
+	e.WantReady("rival", v1alpha1.ReasonSecretMissing)
+	e.wantData("shared", nil)
+	e.plain("shared", "foreign", "keep")
+	e.promptly("both took the new Secret", func() string {
+		return cmp.Diff(holds("foreign", "keep", "a", "second", "b", "second"), e.dataOf("shared"))
+	})
+	e.WantReady("guest", v1alpha1.ReasonSecretSynced)
+	e.WantReady("rival", v1alpha1.ReasonSecretSynced)
+}
+
+// TestMergeWaits has objects wait for their target, without a call to the provider.
+func TestMergeWaits(t *testing.T) {
+	e := newEnv(t)
+	e.Backend.Put("db", []byte("x"))
+	es := e.ExternalSecret("db", mergesInto("shared"))
+	e.Create(es)
+	missing := func() {
+		t.Helper()
+		c := e.WantReady("db", v1alpha1.ReasonSecretMissing)
+		if !strings.Contains(c.Message, `"shared"`) {
+			t.Errorf("message is %q, want it to name the Secret", c.Message)
+		}
+	}
+	appear := func(what string, change ...func(*corev1.Secret)) {
+		t.Helper()
+		s := &corev1.Secret{ObjectMeta: e.Meta("shared"), Data: map[string][]byte{"foreign": []byte("keep")}}
+		for _, f := range change {
+			f(s)
+		}
+		e.Create(s)
+		e.promptly(what, func() string {
+			return cmp.Diff(holds("foreign", "keep", "value", "x"), e.dataOf("shared"))
+		})
+		e.WantReady("db", v1alpha1.ReasonSecretSynced)
+	}
+	missing()
+	e.WantStore("store", v1alpha1.ReasonStoreValid)
+	e.settle()
+	if got := e.Backend.ReadsOf("db"); got != 0 {
+		t.Errorf("%d reads while the target is missing, want none", got)
+	}
+	appear("the target was created, and merged into")
+
+	for range 2 {
+		before := e.Backend.ReadsOf("db")
+		e.Delete(e.Secret("shared"))
+		missing()
+		if got := e.Backend.ReadsOf("db") - before; got != 0 {
+			t.Errorf("%d reads when the target was deleted, want none", got)
+		}
+		appear("the target was created again, and merged into")
+	}
+
+	// Made by a tool that knows our label, and while the operator is away.
+	e.Delete(e.Secret("shared"))
+	missing()
+	appear("the target was created with the label", func(s *corev1.Secret) {
+		s.Labels = map[string]string{"fake.direct-secrets.io/managed": "true"}
+	})
+	e.Delete(e.Secret("shared"))
+	missing()
+	e.Stop()
+	e.Start()
+	e.WantStore("store", v1alpha1.ReasonStoreValid)
+	e.settle()
+	appear("the target was created after a restart, and merged into")
+	e.Delete(e.Secret("shared"))
+	missing()
+	e.Stop()
+	e.plain("shared", "foreign", "keep")
+	e.Start()
+	e.promptly("the target was created during a restart, and merged into", func() string {
+		return cmp.Diff(holds("foreign", "keep", "value", "x"), e.dataOf("shared"))
+	})
+}
+
+// TestMergeWaitsOnRequest asks for a refresh while the target is missing, and the provider has nothing:
+// what is missing is said, and nobody is asked.
+func TestMergeWaitsOnRequest(t *testing.T) {
+	e := newEnv(t)
+	e.WantStore("store", v1alpha1.ReasonStoreValid)
+	e.Create(e.ExternalSecret("db", mergesInto("shared"), every("1s")))
+	e.WantReady("db", v1alpha1.ReasonSecretMissing)
+	testenv.Update(e.Client, e.Get("db"), testenv.Request("1"))
+	testenv.Update(e.Client, e.Get("db"), func(es *v1alpha1.ExternalSecret) { es.Labels = map[string]string{"a": "b"} })
+	e.settle()
+	e.WantReady("db", v1alpha1.ReasonSecretMissing)
+	if got := e.Backend.ReadsOf("db"); got != 0 {
+		t.Errorf("%d reads while the target is missing, want none", got)
+	}
+}

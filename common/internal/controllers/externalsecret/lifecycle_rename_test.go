@@ -1,0 +1,285 @@
+package externalsecret_test
+
+import (
+	"net/http"
+	"slices"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/internal/target"
+	"github.com/direct-secrets/direct-secrets/common/internal/testenv"
+	"github.com/direct-secrets/direct-secrets/common/provider"
+	"github.com/direct-secrets/direct-secrets/common/provider/fake"
+)
+
+// TestRename has an object name another Secret. What becomes of the old one is what would become of
+// it if the object was deleted, but that foreign keys survive.
+func TestRename(t *testing.T) {
+	t.Parallel()
+	whole := holds("value", "x")
+	cases := map[string]struct {
+		reason   string
+		from, to v1alpha1.Target
+		// foreign is true if somebody has added a key to the old Secret.
+		foreign bool
+		// old is what the old Secret holds in the end; nil if it goes.
+		old map[string]string
+	}{
+		"OnDelete":        {"the old one goes", v1alpha1.Target{CleanupPolicy: onDelete}, v1alpha1.Target{CleanupPolicy: onDelete}, false, nil},
+		"OnDeleteForeign": {"own keys go, foreign ones stay", v1alpha1.Target{}, v1alpha1.Target{}, true, holds("foreign", "keep")},
+		"Never":           {"the old one stays", v1alpha1.Target{CleanupPolicy: never}, v1alpha1.Target{CleanupPolicy: never}, false, whole},
+		"NeverForeign":    {"the old one stays, all of it", v1alpha1.Target{CleanupPolicy: never}, v1alpha1.Target{CleanupPolicy: never}, true, holds("value", "x", "foreign", "keep")},
+		"ToNever":         {"the policy of now counts", v1alpha1.Target{CleanupPolicy: onDelete}, v1alpha1.Target{CleanupPolicy: never}, false, whole},
+		"Frozen":          {"an immutable one goes, too", v1alpha1.Target{Immutable: true}, v1alpha1.Target{Immutable: true}, false, nil},
+		"Orphan":          {"it has no owner", v1alpha1.Target{CreationPolicy: v1alpha1.CreateOrphan}, v1alpha1.Target{CreationPolicy: v1alpha1.CreateOrphan}, false, whole},
+		"CreateOrMerge":   {"it has no owner", v1alpha1.Target{CreationPolicy: v1alpha1.CreateCreateOrMerge}, v1alpha1.Target{CreationPolicy: v1alpha1.CreateCreateOrMerge}, true, holds("value", "x", "foreign", "keep")},
+	}
+	for name, tc := range cases {
+		for _, restart := range []bool{false, true} {
+			what := map[bool]string{false: "/Running", true: "/Restarted"}[restart]
+			t.Run(name+what, func(t *testing.T) {
+				e := newEnv(t)
+				e.Backend.Put("db", []byte("x"))
+				tc.from.Name, tc.to.Name = "old", "new"
+				es := e.synced("db", into(tc.from))
+				before := e.Secret("old")
+				if tc.foreign {
+					before = testenv.Update(e.Client, before, func(s *corev1.Secret) { s.Data["foreign"] = []byte("keep") })
+					e.settle()
+				}
+				if restart {
+					e.Stop()
+				}
+				writes := e.writes()
+				testenv.Update(e.Client, es, into(tc.to))
+				if restart {
+					e.Start()
+				}
+				e.WantReady("db", v1alpha1.ReasonSecretSynced)
+				e.wantData("new", whole)
+				e.wantData("old", tc.old)
+				if b := e.Get("db").Status.Binding; b == nil || b.Name != "new" {
+					t.Errorf("status.binding is %v", b)
+				}
+				if old := e.Secret("old"); old != nil && (old.UID != before.UID || len(old.OwnerReferences) > 0) {
+					t.Errorf("%s: the old Secret has uid %s, was %s, and owners %v", tc.reason, old.UID, before.UID, old.OwnerReferences)
+				}
+				if w := writes(); slices.Contains(w, "old") && slices.Index(w, "old") < slices.Index(w, "new") {
+					t.Errorf("the old Secret was written before the new one: %v", w)
+				}
+				if tc.foreign && !cmp.Equal(tc.old, whole) && tc.to.CleanupPolicy == "" && tc.to.CreationPolicy == "" {
+					e.wantReleased("old")
+				}
+				// The old one is nobody's business any more.
+				if old := e.Secret("old"); old != nil {
+					e.settle()
+					e.wantUnchanged(old)
+				}
+			})
+		}
+	}
+}
+
+// writes follows the Secrets of the namespace, and returns a function that tells which have changed
+// since, in order.
+func (e *env) writes() (names func() []string) {
+	e.Helper()
+	var list corev1.SecretList
+	if err := e.API.List(e.Ctx, &list, client.InNamespace(e.NS)); err != nil {
+		e.Fatal(err)
+	}
+	w, err := e.API.Watch(e.Ctx, &list, client.InNamespace(e.NS), &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: list.ResourceVersion}})
+	if err != nil {
+		e.Fatal(err)
+	}
+	return func() []string {
+		e.Helper()
+		last := e.plain("last-" + testenv.RandomName())
+		var names []string
+		for ev := range w.ResultChan() {
+			s, ok := ev.Object.(*corev1.Secret)
+			if !ok {
+				e.Fatalf("the watch ended with %+v", ev.Object)
+			}
+			if s.Name == last.Name {
+				w.Stop()
+				return names
+			}
+			names = append(names, s.Name)
+		}
+		e.Fatal("the watch ended")
+		return nil
+	}
+}
+
+// wantReleased fails if a Secret still shows that "db" wrote it.
+func (e *env) wantReleased(name string) {
+	e.Helper()
+	s := e.Secret(name)
+	if len(target.Marks(s.Annotations)) > 0 || len(s.Labels) > 0 {
+		e.Errorf("Secret %s still has annotations %v and labels %v", name, s.Annotations, s.Labels)
+	}
+}
+
+// TestRenameMerge moves from one Secret of a person to another. Own keys stay, as under Merge they do
+// when the object goes.
+func TestRenameMerge(t *testing.T) {
+	e := newEnv(t)
+	e.Backend.Put("db", []byte("x"))
+	e.plain("old", "foreign", "keep")
+	es := e.synced("db", mergesInto("old"))
+	testenv.Update(e.Client, es, mergesInto("new"))
+	e.WantReady("db", v1alpha1.ReasonSecretMissing)
+	e.plain("new", "other", "keep")
+	e.WantReady("db", v1alpha1.ReasonSecretSynced)
+	e.wantData("new", holds("value", "x", "other", "keep"))
+	e.wantData("old", holds("value", "x", "foreign", "keep"))
+}
+
+// TestRenameHeldUp renames while the new Secret cannot be written yet. The old one stays until it is.
+func TestRenameHeldUp(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason string
+		hold   func(e *env) (letGo func())
+		want   string
+	}{
+		"Denied": {"the provider does not answer with a value", func(e *env) func() {
+			return e.Backend.Inject(fake.Fault{Err: provider.NewError(provider.Denied, "not allowed")})
+		}, v1alpha1.ReasonSecretSyncedError},
+		"Gone": {"the provider has it no more", func(e *env) func() {
+			e.Backend.Delete("db")
+			return func() { e.Backend.Put("db", []byte("x")) }
+		}, v1alpha1.ReasonSecretSyncedError},
+		"Foreign": {"the new one is somebody else's", func(e *env) func() {
+			yes := true
+			e.ownedByConfigMap("new", &yes)
+			return func() { e.Delete(e.Secret("new")) }
+		}, v1alpha1.ReasonConflict},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			e := newEnv(t)
+			e.Backend.Put("db", []byte("x"))
+			es := e.synced("db", into(v1alpha1.Target{Name: "old"}))
+			e.WantStore("store", v1alpha1.ReasonStoreValid)
+			before := e.Secret("old")
+			letGo := tc.hold(e)
+			testenv.Update(e.Client, es, into(v1alpha1.Target{Name: "new"}))
+			e.WantReady("db", tc.want)
+			e.wantUnchanged(before)
+			e.Stop()
+			e.Start()
+			e.WantReady("db", tc.want)
+			testenv.Update(e.Client, e.Get("db"), testenv.Request("1"))
+			e.WantReady("db", tc.want)
+			e.wantUnchanged(before)
+			letGo()
+			e.wantData("new", holds("value", "x"))
+			e.wantData("old", nil)
+			e.WantReady("db", v1alpha1.ReasonSecretSynced)
+		})
+	}
+}
+
+// TestRenameBack goes to another name and back, in several paces.
+func TestRenameBack(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason string
+		// pace is done between the two renames and after them.
+		between, after func(e *env)
+	}{
+		"Settled":       {"each is carried out", func(e *env) { e.wantData("new", holds("value", "x")); e.wantData("old", nil) }, nil},
+		"AtOnce":        {"the second comes on the heels of the first", nil, nil},
+		"Stopped":       {"both come while the operator is away", func(e *env) { e.Stop() }, func(e *env) { e.Start() }},
+		"StoppedOnce":   {"the first is carried out, the second comes while the operator is away", func(e *env) { e.wantData("new", holds("value", "x")); e.Stop() }, func(e *env) { e.Start() }},
+		"RestartAmid":   {"the operator restarts between the two", func(e *env) { e.Stop(); e.Start() }, nil},
+		"ManyRestarts":  {"and once more", func(e *env) { e.Stop(); e.Start(); e.Stop(); e.Start() }, func(e *env) { e.Stop(); e.Start() }},
+		"WithTheWriter": {"as soon as the new one is there", func(e *env) { e.wantData("new", holds("value", "x")) }, nil},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			e := newEnv(t)
+			e.Backend.Put("db", []byte("x"))
+			es := e.synced("db", into(v1alpha1.Target{Name: "old"}))
+			testenv.Update(e.Client, es, into(v1alpha1.Target{Name: "new"}))
+			if tc.between != nil {
+				tc.between(e)
+			}
+			testenv.Update(e.Client, es, into(v1alpha1.Target{Name: "old"}))
+			if tc.after != nil {
+				tc.after(e)
+			}
+			e.WantReady("db", v1alpha1.ReasonSecretSynced)
+			e.wantData("old", holds("value", "x"))
+			e.wantData("new", nil)
+			if s := e.Secret("old"); !testenv.OwnedBy(s, es) {
+				t.Errorf("%s: owners are %v", tc.reason, s.OwnerReferences)
+			}
+			if b := e.Get("db").Status.Binding; b == nil || b.Name != "old" {
+				t.Errorf("%s: status.binding is %v", tc.reason, b)
+			}
+		})
+	}
+}
+
+// TestRenameInterrupted ends the operator after the new Secret was written and before the old one
+// went. The next one finishes.
+func TestRenameInterrupted(t *testing.T) {
+	e := newIdleEnv(t)
+	var refused atomic.Bool
+	e.Config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return testenv.RoundTripper(func(r *http.Request) (*http.Response, error) {
+			if r.Method == http.MethodDelete {
+				refused.Store(true)
+				return nil, errBoom
+			}
+			return next.RoundTrip(r)
+		})
+	})
+	e.Start()
+	e.Backend.Put("db", []byte("x"))
+	es := e.synced("db", into(v1alpha1.Target{Name: "old"}))
+	testenv.Update(e.Client, es, into(v1alpha1.Target{Name: "new"}))
+	e.wantData("new", holds("value", "x"))
+	e.Eventually(func() string {
+		if !refused.Load() {
+			return "it has not tried to delete the old Secret"
+		}
+		return ""
+	})
+	e.Stop()
+	e.Config = e.Cluster.Config()
+	e.Start()
+	e.wantData("old", nil)
+	e.WantReady("db", v1alpha1.ReasonSecretSynced)
+	e.wantData("new", holds("value", "x"))
+}
+
+// TestRenameMergeBack has an object that merges, and is refreshed once, name a Secret that nobody has
+// created and then its own again: that is as it shall be, so there is nothing to wait for.
+func TestRenameMergeBack(t *testing.T) {
+	e := newEnv(t)
+	e.Backend.Put("db", []byte("x"))
+	e.Create(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "theirs", Namespace: e.NS}, Data: map[string][]byte{"foreign": []byte("keep")}})
+	merge := func(name string) func(*v1alpha1.ExternalSecret) {
+		return into(v1alpha1.Target{Name: name, CreationPolicy: v1alpha1.CreateMerge})
+	}
+	es := e.synced("db", merge("theirs"), func(es *v1alpha1.ExternalSecret) { es.Spec.RefreshPolicy = v1alpha1.RefreshCreatedOnce })
+	testenv.Update(e.Client, es, merge("missing"))
+	e.WantReady("db", v1alpha1.ReasonSecretMissing)
+	calls := e.Backend.Calls()
+	testenv.Update(e.Client, es, merge("theirs"))
+	e.WantReady("db", v1alpha1.ReasonSecretSynced)
+	e.wantData("theirs", holds("value", "x", "foreign", "keep"))
+	if n := e.Backend.Calls(); len(n) != len(calls) {
+		t.Errorf("the provider was called %d times, want %d", len(n), len(calls))
+	}
+}

@@ -1,0 +1,448 @@
+package externalsecret_test
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/retry"
+	"pgregory.net/rapid"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/internal/target"
+	"github.com/direct-secrets/direct-secrets/common/internal/testenv"
+	"github.com/direct-secrets/direct-secrets/common/operator"
+	"github.com/direct-secrets/direct-secrets/common/provider"
+	"github.com/direct-secrets/direct-secrets/common/provider/fake"
+	fakev1 "github.com/direct-secrets/direct-secrets/common/provider/fake/apis/v1alpha1"
+)
+
+const (
+	// modelWorkers go through their sequences at the same time. Each mostly waits.
+	modelWorkers = 12
+	// modelSteps is how many steps each has.
+	modelSteps = 30
+	// modelSeed begins the sequences unless -rapid.seed says: what one change passes is what the next
+	// is held against.
+	modelSeed = 20261121
+)
+
+// TestModel does at random what persons, tools, providers and clocks do to an ExternalSecret and its
+// Secret, and compares each version of the Secret with what a model of the design says. A failure
+// prints the sequence; the seed brings it back, as far as the operator's timing allows. The sequences
+// are the same each time; -rapid.seed asks for others (0 for ones that nobody has seen).
+func TestModel(t *testing.T) {
+	t.Parallel()
+	perWorker := modelSettings(t)
+	var sequences, steps atomic.Int64
+	var failed atomic.Bool
+	start := time.Now()
+	var wg sync.WaitGroup
+	for i := range modelWorkers {
+		wg.Go(func() {
+			// Not by t.Parallel, which would run but one worker for each core.
+			t.Run(fmt.Sprintf("Worker%d", i), func(t *testing.T) {
+				w := newModelWorker(t, i, &failed)
+				rapid.Check(t, func(rt *rapid.T) {
+					if failed.Load() && !w.failed {
+						return // Somebody else has found something; that is enough.
+					}
+					n := w.sequence(rt)
+					steps.Add(int64(n))
+					sequences.Add(1)
+				})
+			})
+		})
+	}
+	wg.Wait()
+	t.Logf("%d sequences with %d steps in all in %s", sequences.Load(), steps.Load(), time.Since(start).Round(time.Second))
+	if want := int64(modelWorkers * perWorker); !t.Failed() && (sequences.Load() < want || steps.Load() < want*modelSteps) {
+		t.Errorf("%d sequences with %d steps were gone through, want %d with %d each", sequences.Load(), steps.Load(), want, modelSteps)
+	}
+}
+
+// modelSettings sets what the command line leaves open, and returns the number of sequences for each
+// worker.
+func modelSettings(t *testing.T) int {
+	t.Helper()
+	given := map[string]string{}
+	flag.Visit(func(f *flag.Flag) { given[f.Name] = f.Value.String() })
+	all := modelSequences
+	if v, ok := given["rapid.checks"]; ok {
+		n, err := strconv.Atoi(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = n
+	}
+	each := (all + modelWorkers - 1) / modelWorkers
+	set := map[string]string{"rapid.checks": strconv.Itoa(each)}
+	// Each try on the way to a shorter sequence that fails is as long as a sequence; and the sequence
+	// is in the output, so no file is needed.
+	for name, value := range map[string]string{
+		"rapid.seed": strconv.Itoa(modelSeed), "rapid.shrinktime": "5s", "rapid.nofailfile": "true",
+	} {
+		if _, ok := given[name]; !ok {
+			set[name] = value
+		}
+	}
+	for name, value := range set {
+		if err := flag.Set(name, value); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return each
+}
+
+// A modelWorker has a namespace, a provider, an operator and a clock of its own.
+type modelWorker struct {
+	*env
+	rec *recorder
+	// clock is the operator's, in seconds. It stands still between two steps, so that the model knows
+	// what is due. passes counts how often the operator looks at it, which it does whenever it looks at
+	// an object.
+	clock, passes atomic.Int64
+	flag          v1alpha1.CleanupPolicy
+	// failed is true once a sequence of this worker has failed, halt once one of any has.
+	failed bool
+	halt   *atomic.Bool
+	// number tells the workers apart; count is how many sequences this one has begun.
+	number, count int
+}
+
+func newModelWorker(t *testing.T, i int, halt *atomic.Bool) *modelWorker {
+	t.Helper()
+	w := &modelWorker{
+		env:  &env{testenv.On(t, testenv.Shared(t), "model-"+testenv.RandomName())},
+		flag: v1alpha1.CleanupOnDelete, halt: halt, number: i,
+	}
+	w.Ctx = context.Background() // Cleanups need it.
+	w.clock.Store(time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC).Unix())
+	w.Server = fake.NewServer() // That of the environment has its backend already.
+	// A batch that is full goes at once, one that is not waits for more, and some providers have none.
+	w.Backend = w.Server.Backend("main", [][]fake.Option{{fake.BatchSize(2)}, {}, {fake.ReadOnly()}}[i%3]...)
+	w.Create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.NS}})
+	w.rec = record(w.Client)
+	w.start()
+	t.Cleanup(func() { w.Stop() })
+	return w
+}
+
+func (w *modelWorker) now() time.Time { return time.Unix(w.clock.Load(), 0).UTC() }
+
+// start runs the operator, with the worker's clock and without jitter.
+func (w *modelWorker) start() {
+	w.Serve(w.Server.Kinds(),
+		operator.WithFlags(func(f *operator.Flags) { f.DefaultCleanupPolicy = string(w.flag) }),
+		operator.WithRandom(func() float64 { return 0 }),
+		operator.WithClock(func() time.Time {
+			w.rec.update(func() { w.passes.Add(1) })
+			return w.now()
+		}))
+}
+
+// modelPick draws one of several, each as likely as the others; of rapid's own numbers small ones are
+// more likely.
+func modelPick[T any](r *modelRun, label string, options ...T) T {
+	return rapid.Custom(func(t *rapid.T) T {
+		n := 0
+		for range 12 {
+			n *= 2
+			if rapid.Bool().Draw(t, "bit") {
+				n++
+			}
+		}
+		return options[n%len(options)]
+	}).Draw(r.rt, label)
+}
+
+// modelOther is modelPick without the one that is.
+func modelOther[T comparable](r *modelRun, label string, is T, options ...T) T {
+	return modelPick(r, label, slices.DeleteFunc(slices.Clone(options), func(o T) bool { return o == is })...)
+}
+
+// oneIn draws true once in n times.
+func (r *modelRun) oneIn(n int, label string) bool {
+	options := make([]bool, n)
+	options[n-1] = true
+	return modelPick(r, label, options...)
+}
+
+// A modelRun is one sequence.
+type modelRun struct {
+	*modelWorker
+	rt *rapid.T
+	m  *model
+
+	name, storeLabel string
+	// es is the ExternalSecret as it was written last, before what the status said before the step.
+	es     *v1alpha1.ExternalSecret
+	before v1alpha1.ExternalSecretStatus
+	lives  map[types.UID]int
+	uids   map[string]types.UID
+	// marks are those of the Secrets before the step.
+	marks map[string]string
+	// mine are the resourceVersions that the test wrote.
+	mine  map[string]bool
+	wrote map[string]bool
+	heals map[string]func()
+	// base is the number of passes before those that a step brings.
+	base   int64
+	values int
+	scenes []modelScene
+	// calls counts the steps since the operator tried again by itself, throttled is true once the
+	// provider has asked it to slow down.
+	calls     int
+	throttled bool
+	// former are the calls of the step before.
+	former []fake.Record
+	// advanced is true if the clock went on in this step.
+	advanced bool
+	// awaited are the writes of the test, by resourceVersion, or by uid where it deleted.
+	awaited []string
+	trace   []string
+}
+
+// sequence goes through one sequence, and returns the number of its steps.
+func (w *modelWorker) sequence(rt *rapid.T) int {
+	w.count++
+	r := &modelRun{
+		modelWorker: w, rt: rt, name: fmt.Sprintf("s%d", w.count),
+		lives: map[types.UID]int{}, uids: map[string]types.UID{},
+		mine: map[string]bool{}, heals: map[string]func(){},
+		m: &model{
+			running: true, flag: w.flag, now: w.now(),
+			remotes: map[string]string{}, faults: map[string]provider.Class{}, secrets: map[string]*modelSecret{},
+		},
+	}
+	r.m.between = func() { r.scenes = append(r.scenes, r.scene()) }
+	r.storeLabel = target.StoreLabel(fakev1.Group, "FakeStore", w.NS, r.name)
+	defer r.clear()
+	// All workers have the same seed, and shall not do the same.
+	rapid.Custom(func(rt *rapid.T) int {
+		for range w.number {
+			rapid.Bool().Draw(rt, "bit")
+		}
+		rapid.Bool().Draw(rt, "bit") // A draw is none without a bit.
+		return w.number
+	}).Draw(rt, "worker")
+	r.must(w.API.Create(w.Ctx, w.Store(r.name, "main")))
+	r.step(modelStep{"begin", 1, nil, (*modelRun).begin})
+	for range modelSteps {
+		// The sixth revert within ten minutes would be deferred, which is not the subject here.
+		if r.m.reverts >= 4 {
+			r.step(modelClock)
+		}
+		r.step(r.choose(false))
+	}
+	if r.m.alive {
+		r.step(modelRefresh) // What comes late of the last step comes before.
+	}
+	return modelSteps
+}
+
+// choose draws one of the steps that are possible now.
+func (r *modelRun) choose(offline bool) modelStep {
+	var possible []string
+	steps := map[string]modelStep{}
+	for _, s := range modelStepsOf {
+		if (s.can == nil || s.can(r)) && (!offline || s.name != "restart") {
+			steps[s.name] = s
+			possible = append(possible, slices.Repeat([]string{s.name}, s.weight)...)
+		}
+	}
+	return steps[modelPick(r, "step", possible...)]
+}
+
+// step does one thing, and waits until all is as the model says.
+func (r *modelRun) step(s modelStep) {
+	r.m.woken, r.m.asked, r.m.refreshed, r.m.wrote = false, false, false, map[string]bool{}
+	r.m.rehashed, r.awaited = false, nil
+	r.scenes = []modelScene{r.scene()}
+	r.base = r.passes.Load()
+	r.before, r.marks = v1alpha1.ExternalSecretStatus{}, map[string]string{}
+	r.rec.update(func() {
+		if es := r.rec.objects[r.name]; es != nil {
+			r.before = es.Status
+		}
+		for _, name := range modelTargets {
+			r.marks[name] = r.markOf(name)
+		}
+	})
+	r.advanced = false
+	if r.calls++; r.m.retrying || !r.m.alive {
+		r.calls = 0
+	}
+	r.former = r.Backend.Calls()
+	r.Backend.Reset()
+
+	what := s.do(r)
+	what += r.hurry()
+	r.scenes = append(r.scenes, r.scene())
+	r.m.look()
+	r.scenes = append(r.scenes, r.scene())
+	r.trace = append(r.trace, fmt.Sprintf("%3d. %s %s: %s -> %s", len(r.trace), time.Now().Format("05.000"), s.name, what, r.m.reason))
+	r.expect(s.name, func() string {
+		for _, f := range []func() string{r.mirror, r.status, r.looked} {
+			if wrong := f(); wrong != "" {
+				return wrong
+			}
+		}
+		return ""
+	})
+	// A read that was held back may come when nobody waits for it any more.
+	if !r.m.asked && !r.m.retrying && r.m.alive && r.calls > 2 && !r.throttled && r.reads() > 0 {
+		r.fail(s.name, fmt.Sprintf("the provider was read for nothing: %+v", r.Backend.Calls()))
+	}
+	if wrong := r.judge(r.scenes); wrong != "" {
+		r.fail(s.name, wrong)
+	}
+}
+
+func (r *modelRun) expect(step string, missing func() string) {
+	if what := r.rec.wait(missing); what != "" {
+		r.fail(step, what)
+	}
+}
+
+// status returns what the status of the ExternalSecret does not say yet.
+func (r *modelRun) status() string { //nolint:gocyclo // One case for each thing that can be missing.
+	es := r.rec.objects[r.name]
+	switch {
+	case !r.m.alive && es != nil:
+		return "the ExternalSecret is still there"
+	case !r.m.alive:
+		return ""
+	case es == nil || es.UID != r.es.UID:
+		return "the ExternalSecret is not there"
+	case !r.m.running || r.m.reason == "":
+		return ""
+	}
+	c := meta.FindStatusCondition(es.Status.Conditions, v1alpha1.ConditionReady)
+	switch {
+	case c == nil:
+		return "it has no Ready condition"
+	case es.Status.ObservedGeneration != r.es.Generation || c.ObservedGeneration != r.es.Generation:
+		return fmt.Sprintf("generation %d is not observed: %+v", r.es.Generation, es.Status)
+	case c.Reason != r.m.reason:
+		return fmt.Sprintf("Ready is %s: %q, want %s", c.Reason, c.Message, r.m.reason)
+	case (c.Status == "True") != r.m.ready:
+		return fmt.Sprintf("Ready is %s, want %t", c.Status, r.m.ready)
+	case c.Reason == v1alpha1.ReasonSecretSyncedError && !strings.HasPrefix(c.Message, string(r.m.class)+":"):
+		return fmt.Sprintf("Ready says %q, want %s", c.Message, r.m.class)
+	case r.m.request == r.m.served && r.m.request > 0 && es.Status.ObservedRefreshRequest != strconv.Itoa(r.m.request):
+		return fmt.Sprintf("the refresh %q was served, want %d", es.Status.ObservedRefreshRequest, r.m.request)
+	case r.m.rehashed && es.Status.ObservedMetadataHash == r.before.ObservedMetadataHash:
+		return "the labels are not observed"
+	case r.m.refreshed && (es.Status.RefreshTime == nil || r.m.now.Sub(es.Status.RefreshTime.Time) >= 10*time.Minute):
+		return fmt.Sprintf("refreshTime is %v, want %v", es.Status.RefreshTime, r.m.now)
+	}
+	return ""
+}
+
+// reads returns how many of the secrets of the sequence were asked for in this step.
+func (r *modelRun) reads() int {
+	n := 0
+	for _, e := range modelRemotes {
+		n += r.Backend.ReadsOf(r.remote(e))
+	}
+	return n
+}
+
+// looked returns what the operator has not done yet.
+func (r *modelRun) looked() string {
+	m := r.m
+	switch {
+	case !m.alive, !m.running, !m.woken, m.reason == v1alpha1.ReasonSuspended, m.reason == v1alpha1.ReasonInvalidSpec:
+		return ""
+	case r.passes.Load() <= r.base:
+		return "the operator has not looked"
+	case m.refreshed && r.reads() == 0 && !r.advanced:
+		return "the provider was not read"
+	}
+	return ""
+}
+
+// fail ends the sequence.
+func (r *modelRun) fail(step, what string) {
+	var es string
+	r.rec.wait(func() string {
+		if o := r.rec.objects[r.name]; o != nil {
+			es = fmt.Sprintf("generation %d, status %+v", o.Generation, o.Status)
+		}
+		return ""
+	})
+	all := fmt.Sprintf("%s\n%s\nthe model: %s\nthe ExternalSecret: %s\nformer calls: %+v\ncalls: %+v", strings.Join(r.trace, "\n"), what, r.m, es, r.former, r.Backend.Calls())
+	if !r.failed {
+		r.failed = true
+		r.halt.Store(true)
+		r.Logf("%s fails, this is how it came to it:\n%s", step, all)
+	}
+	r.rt.Log(all)
+	// Without names and values, so that rapid sees that it is the same failure again.
+	r.rt.Fatalf("%s: it is not as the model says", step)
+}
+
+// clear ends a sequence: nothing of it is left for the next one.
+func (r *modelRun) clear() {
+	for _, heal := range r.heals {
+		heal()
+	}
+	if !r.m.running {
+		r.start()
+	}
+	ctx := context.Background()
+	_ = client.IgnoreNotFound(r.API.Delete(ctx, &v1alpha1.ExternalSecret{ObjectMeta: r.Meta(r.name)}))
+	_ = client.IgnoreNotFound(r.API.Delete(ctx, &fakev1.FakeStore{ObjectMeta: r.Meta(r.name)}))
+	if wrong := r.rec.wait(func() string {
+		if r.rec.objects[r.name] != nil {
+			return "the ExternalSecret does not go"
+		}
+		return ""
+	}); wrong != "" {
+		r.Error(wrong)
+	}
+	if err := r.API.DeleteAllOf(ctx, &corev1.Secret{}, client.InNamespace(r.NS)); err != nil {
+		r.Error(err)
+	}
+	if wrong := r.rec.wait(func() string {
+		if len(r.rec.secrets) > 0 {
+			return "the Secrets do not go"
+		}
+		return ""
+	}); wrong != "" {
+		r.Error(wrong)
+	}
+	r.rec.take()
+}
+
+// change updates the ExternalSecret.
+func (r *modelRun) change(change func(*v1alpha1.ExternalSecret)) {
+	es := r.es.DeepCopy()
+	r.must(retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		if err := r.API.Get(r.Ctx, client.ObjectKeyFromObject(r.es), es); err != nil {
+			return err
+		}
+		change(es)
+		return r.API.Update(r.Ctx, es)
+	}))
+	r.es = es
+}
+
+func (r *modelRun) must(err error) {
+	if err != nil {
+		r.rt.Fatalf("the API server says: %v", err)
+	}
+}

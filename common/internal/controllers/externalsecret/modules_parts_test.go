@@ -1,0 +1,638 @@
+package externalsecret_test
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/internal/handoff"
+	"github.com/direct-secrets/direct-secrets/common/internal/target"
+	"github.com/direct-secrets/direct-secrets/common/internal/testenv"
+	"github.com/direct-secrets/direct-secrets/common/operator"
+	"github.com/direct-secrets/direct-secrets/common/provider"
+	"github.com/direct-secrets/direct-secrets/common/provider/fake"
+	fakev1 "github.com/direct-secrets/direct-secrets/common/provider/fake/apis/v1alpha1"
+)
+
+func TestMixed(t *testing.T) {
+	e := newModulesEnv(t, leads, helps, generates)
+	e.Backend.Put("db", []byte("one"))
+	e.other.Put("db", []byte("two"))
+	e.Create(e.mixed("db", func(es *v1alpha1.ExternalSecret) {
+		es.Spec.Target.Template = &v1alpha1.Template{Data: map[string]string{"all": "{{ .value }}-{{ .other }}-{{ .username }}"}}
+	}))
+	e.wantSynced("db")
+	s := e.Secret("db")
+	user := strings.TrimPrefix(string(s.Data["all"]), "one-two-")
+	if user == "" || user == string(s.Data["all"]) {
+		t.Fatalf("the Secret is %q", s.Data)
+	}
+	for _, tc := range []struct {
+		reason string
+		change func()
+		want   string
+	}{
+		{"A change at the module that leads arrives.", func() { e.Backend.Put("db", []byte("uno")) }, "uno-two-"},
+		{"One at the other does.", func() { e.other.Put("db", []byte("due")) }, "uno-due-"},
+		{"Both do together.", func() { e.Backend.Put("db", []byte("1")); e.other.Put("db", []byte("2")) }, "1-2-"},
+	} {
+		tc.change()
+		e.ask("db", tc.reason)
+		e.wantSynced("db")
+		if got := string(e.Secret("db").Data["all"]); !strings.HasPrefix(got, tc.want) || got == tc.want || strings.HasSuffix(got, user) {
+			t.Fatalf("%s\nThe Secret holds %q, want %q and other generated values than before", tc.reason, got, tc.want)
+		}
+	}
+	if n := len(e.parts()); n != 2 {
+		t.Errorf("there are %d parts, want that of what was read and that of what was generated", n)
+	}
+	if l := target.StoreLabel(fakev1.Group, "OtherFakeStore", e.NS, "other"); s.Labels[l] != "true" {
+		t.Errorf("the Secret has the labels %v, want that of the store that the other module has read: pushed back, it would be a loop", s.Labels)
+	}
+	for _, p := range e.parts() {
+		if !partOf(p, e.Get("db").UID) || p.Labels[leads+"/managed"] != "true" {
+			t.Errorf("part %s has the owners %v and the labels %v", p.Name, p.OwnerReferences, p.Labels)
+		}
+	}
+	e.remove("db")
+	e.Eventually(func() string {
+		if n := len(e.parts()); n > 0 || e.Secret("db") != nil {
+			return fmt.Sprintf("the object is gone, and %d parts and its Secret are not", n)
+		}
+		return ""
+	})
+}
+
+// both returns an object that takes one key from each of the two modules with stores.
+func (e *modulesEnv) both(name string, change ...func(*v1alpha1.ExternalSecret)) *v1alpha1.ExternalSecret {
+	return e.mixed(name, append([]func(*v1alpha1.ExternalSecret){func(es *v1alpha1.ExternalSecret) { es.Spec.DataFrom = nil }}, change...)...)
+}
+
+// put gives both backends a value for an object.
+func (e *modulesEnv) put(name, value string) {
+	e.Backend.Put(name, []byte(value))
+	e.other.Put(name, []byte(value))
+}
+
+func (e *modulesEnv) wantBoth(name, value, other string) {
+	e.Helper()
+	e.Eventually(func() string {
+		s := e.Secret(name)
+		if s == nil {
+			return "there is no Secret " + name
+		}
+		if v, o := string(s.Data["value"]), string(s.Data["other"]); v != value || o != other {
+			return fmt.Sprintf("Secret %s holds %q and %q, want %q and %q", name, v, o, value, other)
+		}
+		return ""
+	})
+}
+
+// TestContributionFails has the module that contributes fail: the condition is as if the module that claims the
+// object had failed, the Secret stays, and all heals by itself.
+func TestContributionFails(t *testing.T) {
+	e := newModulesEnv(t, leads, helps)
+	cases := map[string]struct {
+		reason, ready, says string
+		// fails breaks the source of the object, and returns what mends it.
+		fails func(name string) (mend func())
+	}{
+		"denied": {"The class, the key and the store are named.", v1alpha1.ReasonSecretSyncedError, `Denied: "denied" in OtherFakeStore "other": no`, func(name string) func() {
+			return e.other.Inject(fake.Fault{Key: name, Err: provider.NewError(provider.Denied, "no")})
+		}},
+		"throttled": {"So for any other class.", v1alpha1.ReasonSecretSyncedError, `Throttled: "throttled" in OtherFakeStore "other": slow down`, func(name string) func() {
+			return e.other.Inject(fake.Fault{Key: name, Err: provider.NewError(provider.Throttled, "slow down")})
+		}},
+		"dropped": {"What an answer lacks is not gone.", v1alpha1.ReasonSecretSyncedError, `Unavailable: "dropped" in OtherFakeStore "other"`, func(name string) func() {
+			return e.other.Inject(fake.Fault{Key: name, Drop: true})
+		}},
+		"gone": {"What is gone is an error under Retain.", v1alpha1.ReasonSecretSyncedError, `NotFound: "gone" in OtherFakeStore "other"`, func(name string) func() {
+			e.other.Delete(name)
+			return func() { e.other.Put(name, []byte("one")) }
+		}},
+	}
+	for _, name := range slices.Sorted(maps.Keys(cases)) {
+		tc := cases[name]
+		e.put(name, "one")
+		e.Create(e.both(name))
+		e.wantSynced(name)
+		before := e.Secret(name)
+		mend := tc.fails(name)
+		e.ask(name, "1")
+		c := e.WantReady(name, tc.ready)
+		if !strings.HasPrefix(c.Message, tc.says) {
+			t.Errorf("%s: %s\nthe message is %q, want %q", name, tc.reason, c.Message, tc.says)
+		}
+		if is := e.Secret(name); is.ResourceVersion != before.ResourceVersion {
+			t.Errorf("%s: %s\nthe Secret was written", name, tc.reason)
+		}
+		mend()
+		e.wantSynced(name)
+	}
+}
+
+// TestContributionNew is TestContributionFails for objects that were never in step.
+func TestContributionNew(t *testing.T) {
+	e := newModulesEnv(t, leads, helps)
+	missing := &fakev1.OtherFakeStore{ObjectMeta: e.Meta("late"), Spec: fakev1.FakeStoreSpec{Backend: "other"}}
+	of := func(kind, name string) func(*v1alpha1.ExternalSecret) {
+		return func(es *v1alpha1.ExternalSecret) {
+			es.Spec.Data[1].SourceRef.StoreRef = v1alpha1.StoreRef{Kind: kind, Name: name}
+		}
+	}
+	cases := map[string]struct {
+		reason, ready, says string
+		change              func(*v1alpha1.ExternalSecret)
+		mend                func()
+	}{
+		"nostore": {"A store that does not exist is named.", v1alpha1.ReasonStoreNotFound, `OtherFakeStore "`, of("OtherFakeStore", "late"), func() { e.Create(missing) }},
+		"noentry": {"A secret that does not exist is.", v1alpha1.ReasonSecretSyncedError, `NotFound: "absent" in OtherFakeStore "other"`, func(es *v1alpha1.ExternalSecret) { es.Spec.Data[1].RemoteRef.Key = "absent" }, func() { e.other.Put("absent", []byte("one")) }},
+		"misused": {"So is a generator that is named as a store, though no module that runs serves it.", v1alpha1.ReasonProviderNotRunning, "no running module serves FakeGenerator", of("FakeGenerator", "gen"), func() {
+			testenv.Update(e.Client, &v1alpha1.ExternalSecret{ObjectMeta: e.Meta("misused")}, of("OtherFakeStore", "other"))
+		}},
+	}
+	for _, name := range slices.Sorted(maps.Keys(cases)) {
+		tc := cases[name]
+		e.put(name, "one")
+		e.Create(e.both(name, tc.change))
+		c := e.WantReady(name, tc.ready)
+		if !strings.HasPrefix(c.Message, tc.says) {
+			t.Errorf("%s: %s\nthe message is %q, want %q", name, tc.reason, c.Message, tc.says)
+		}
+		if e.Secret(name) != nil {
+			t.Errorf("%s: %s\nthere is a Secret, and half of it is not known", name, tc.reason)
+		}
+		tc.mend()
+		e.wantSynced(name)
+		e.wantBoth(name, "one", "one")
+	}
+}
+
+// TestContributionPolicies has objects of every policy take from two modules.
+func TestContributionPolicies(t *testing.T) {
+	e := newModulesEnv(t, leads, helps)
+	cases := map[string]struct {
+		reason string
+		change func(*v1alpha1.ExternalSecret)
+		steps  func(name string)
+	}{
+		"optional": {"What is optional may be missing.", func(es *v1alpha1.ExternalSecret) { es.Spec.Data[1].Optional = true }, func(name string) {
+			e.other.Delete(name)
+			e.ask(name, "1")
+			e.wantSynced(name)
+			e.wantBoth(name, "one", "")
+			e.other.Put(name, []byte("back"))
+			e.ask(name, "2")
+			e.wantSynced(name)
+			e.wantBoth(name, "one", "back")
+		}},
+		"delete": {"Under Delete what is gone goes, and the Secret with the last of it.", func(es *v1alpha1.ExternalSecret) { es.Spec.Target.DeletionPolicy = v1alpha1.DeletionDelete }, func(name string) {
+			e.other.Delete(name)
+			e.ask(name, "1")
+			e.wantSynced(name)
+			e.wantBoth(name, "one", "")
+			e.Backend.Delete(name)
+			e.ask(name, "2")
+			e.WantReady(name, v1alpha1.ReasonSecretDeleted)
+			e.Eventually(func() string {
+				if e.Secret(name) != nil {
+					return "there is a Secret"
+				}
+				return ""
+			})
+			e.put(name, "again")
+			e.ask(name, "3")
+			e.wantSynced(name)
+			e.wantBoth(name, "again", "again")
+		}},
+		"interval": {"Each module looks for news at the interval.", func(es *v1alpha1.ExternalSecret) { es.Spec.RefreshInterval = "1s" }, func(name string) {
+			e.other.Put(name, []byte("two"))
+			e.wantBoth(name, "one", "two")
+			e.Backend.Put(name, []byte("three"))
+			e.wantBoth(name, "three", "two")
+		}},
+		"faster": {"Another interval counts from now on.", func(*v1alpha1.ExternalSecret) {}, func(name string) {
+			testenv.Update(e.Client, &v1alpha1.ExternalSecret{ObjectMeta: e.Meta(name)}, func(es *v1alpha1.ExternalSecret) { es.Spec.RefreshInterval = "1s" })
+			e.wantSynced(name)
+			e.other.Put(name, []byte("two"))
+			e.wantBoth(name, "one", "two")
+		}},
+		"template": {"A change of the spec that concerns no source has both read, as in one module.", func(*v1alpha1.ExternalSecret) {}, func(name string) {
+			e.put(name, "two")
+			testenv.Update(e.Client, &v1alpha1.ExternalSecret{ObjectMeta: e.Meta(name)}, func(es *v1alpha1.ExternalSecret) { es.Spec.RefreshInterval = "2h" })
+			e.wantBoth(name, "two", "two")
+		}},
+		"onchange": {"A change of a label has both read.", func(es *v1alpha1.ExternalSecret) { es.Spec.RefreshPolicy = v1alpha1.RefreshOnChange }, func(name string) {
+			e.put(name, "two")
+			testenv.Update(e.Client, &v1alpha1.ExternalSecret{ObjectMeta: e.Meta(name)}, func(es *v1alpha1.ExternalSecret) { metav1.SetMetaDataLabel(&es.ObjectMeta, "a", "b") })
+			e.wantBoth(name, "two", "two")
+		}},
+		"once": {"What is made once is read again on request.", func(es *v1alpha1.ExternalSecret) { es.Spec.RefreshPolicy = v1alpha1.RefreshCreatedOnce }, func(name string) {
+			e.put(name, "two")
+			e.ask(name, "1")
+			e.wantSynced(name)
+			e.wantBoth(name, "two", "two")
+		}},
+		"finished": {"What was made once stays as it is when the spec changes, as in one module.", func(es *v1alpha1.ExternalSecret) { es.Spec.RefreshPolicy = v1alpha1.RefreshCreatedOnce }, func(name string) {
+			before := e.Secret(name).ResourceVersion
+			e.other.Put("unread", []byte("two"))
+			testenv.Update(e.Client, &v1alpha1.ExternalSecret{ObjectMeta: e.Meta(name)}, func(es *v1alpha1.ExternalSecret) { es.Spec.Data[1].RemoteRef.Key = "unread" })
+			e.WantReady(name, v1alpha1.ReasonSecretSynced)
+			e.end(helps)
+			e.begin(helps)
+			e.settle()
+			e.WantReady(name, v1alpha1.ReasonSecretSynced)
+			if is := e.Secret(name).ResourceVersion; is != before || e.other.ReadsOf("unread") > 0 {
+				t.Errorf("the Secret was written, or the other module has read %d times", e.other.ReadsOf("unread"))
+			}
+		}},
+		"corrected": {"A key that was wrong can be corrected, also in what is made once.", func(es *v1alpha1.ExternalSecret) {
+			es.Spec.RefreshPolicy = v1alpha1.RefreshCreatedOnce
+			es.Spec.Data[1].RemoteRef.Key = "wrong"
+		}, func(name string) {
+			e.WantReady(name, v1alpha1.ReasonSecretSyncedError)
+			testenv.Update(e.Client, &v1alpha1.ExternalSecret{ObjectMeta: e.Meta(name)}, func(es *v1alpha1.ExternalSecret) { es.Spec.Data[1].RemoteRef.Key = name })
+			e.wantSynced(name)
+			e.wantBoth(name, "one", "one")
+		}},
+		"immutable": {"What is immutable keeps its values.", func(es *v1alpha1.ExternalSecret) { es.Spec.Target.Immutable = true }, func(name string) {
+			e.put(name, "two")
+			e.ask(name, "1")
+			e.wantSynced(name)
+			e.wantBoth(name, "one", "one")
+		}},
+		"suspended": {"What is suspended is left, and goes on afterwards.", func(*v1alpha1.ExternalSecret) {}, func(name string) {
+			suspend := func(is bool) {
+				testenv.Update(e.Client, &v1alpha1.ExternalSecret{ObjectMeta: e.Meta(name)}, func(es *v1alpha1.ExternalSecret) { es.Spec.Suspend = is })
+			}
+			suspend(true)
+			e.WantReady(name, v1alpha1.ReasonSuspended)
+			e.put(name, "two")
+			e.ask(name, "1")
+			e.settle()
+			e.wantBoth(name, "one", "one")
+			suspend(false)
+			e.wantSynced(name)
+			e.wantBoth(name, "two", "two")
+		}},
+		"again": {"An object of the same name gets what is there now.", func(*v1alpha1.ExternalSecret) {}, func(name string) {
+			e.put(name, "two")
+			e.remove(name)
+			e.Create(e.both(name))
+			e.wantSynced(name)
+			e.wantBoth(name, "two", "two")
+		}},
+		"spec": {"Another key is read anew.", func(*v1alpha1.ExternalSecret) {}, func(name string) {
+			e.other.Put("another", []byte("three"))
+			testenv.Update(e.Client, &v1alpha1.ExternalSecret{ObjectMeta: e.Meta(name)}, func(es *v1alpha1.ExternalSecret) { es.Spec.Data[1].RemoteRef.Key = "another" })
+			e.wantBoth(name, "one", "three")
+		}},
+	}
+	for _, name := range slices.Sorted(maps.Keys(cases)) {
+		tc := cases[name]
+		e.put(name, "one")
+		e.Create(e.both(name, tc.change))
+		if name != "corrected" {
+			e.wantSynced(name)
+		}
+		tc.steps(name)
+		if t.Failed() {
+			t.Fatalf("%s: %s", name, tc.reason)
+		}
+	}
+}
+
+// TestContributorNotRunning has each of three modules be missing: the condition names it and what to do, nothing is
+// written, and all is well when it comes.
+func TestContributorNotRunning(t *testing.T) {
+	t.Parallel()
+	hints := map[string]string{leads: "FakeStore", helps: "OtherFakeStore", generates: "FakeGenerator"}
+	for _, missing := range []string{leads, helps, generates} {
+		t.Run(missing, func(t *testing.T) {
+			e := newModulesEnv(t, slices.DeleteFunc(slices.Sorted(maps.Keys(hints)), func(m string) bool { return m == missing })...)
+			e.put("db", "one")
+			e.Create(e.mixed("db"))
+			c := e.WantReady("db", v1alpha1.ReasonProviderNotRunning)
+			if want := "no running module serves " + hints[missing] + ";"; !strings.HasPrefix(c.Message, want) {
+				t.Errorf("the message is %q, want %q", c.Message, want)
+			}
+			if e.Secret("db") != nil {
+				t.Error("there is a Secret, and half of it is not known")
+			}
+			e.begin(missing)
+			e.wantSynced("db")
+			e.wantBoth("db", "one", "one")
+			// What was in step keeps its Secret and, for its interval, its condition.
+			before := e.Secret("db").ResourceVersion
+			e.end(missing)
+			e.ask("db", "1")
+			e.WantReady("db", v1alpha1.ReasonProviderNotRunning)
+			if is := e.Secret("db").ResourceVersion; is != before {
+				t.Error("the Secret was written though a module is missing")
+			}
+			e.begin(missing)
+			e.wantSynced("db")
+		})
+	}
+}
+
+// TestPartEdited has people change and delete what was read.
+func TestPartEdited(t *testing.T) {
+	e := newModulesEnv(t, leads, helps)
+	e.put("db", "one")
+	e.Create(e.both("db"))
+	e.wantSynced("db")
+	key := types.NamespacedName{Namespace: e.NS, Name: reader(helps).PartName("ExternalSecret", "db")}
+	cases := []struct {
+		reason string
+		edit   func(*corev1.Secret)
+	}{
+		{"Other values are put right.", func(s *corev1.Secret) {
+			for k := range s.Data {
+				if k != "record" {
+					s.Data[k] = []byte(`{"value":{"data":"Zm9yZ2Vk"}}`)
+				}
+			}
+		}},
+		{"So are labels.", func(s *corev1.Secret) { s.Labels = nil }},
+		{"And what is known of it.", func(s *corev1.Secret) { s.Annotations = nil }},
+		{"And its owner.", func(s *corev1.Secret) { s.OwnerReferences = nil }},
+		{"And all it holds.", func(s *corev1.Secret) { s.Data = nil }},
+	}
+	for i, tc := range cases {
+		before := &corev1.Secret{}
+		if err := e.API.Get(e.Ctx, key, before); err != nil {
+			t.Fatal(err)
+		}
+		testenv.Update(e.Client, before.DeepCopy(), tc.edit)
+		e.Eventually(func() string {
+			s := &corev1.Secret{}
+			if err := e.API.Get(e.Ctx, key, s); err != nil {
+				return err.Error()
+			}
+			if len(s.Data) != 2 || len(s.Labels) != 3 || len(s.OwnerReferences) != 1 || s.Annotations[v1alpha1.PartAnnotation] == "" || strings.Contains(fmt.Sprintf("%s", s.Data), "Zm9yZ2Vk") {
+				return fmt.Sprintf("%s\nthe part is %v", tc.reason, s.ObjectMeta)
+			}
+			return ""
+		})
+		e.ask("db", fmt.Sprint(i))
+		e.wantSynced("db")
+		e.wantBoth("db", "one", "one")
+	}
+	e.other.Put("db", []byte("two")) // It is read again for the sake of the part.
+	if err := e.API.Delete(e.Ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: e.NS, Name: key.Name}}); err != nil {
+		t.Fatal(err)
+	}
+	e.wantBoth("db", "one", "two")
+	e.wantSynced("db")
+}
+
+// TestPartReplaced has somebody put another part in place of the one that is recorded, with all that is known of it,
+// while its module does not run.
+func TestPartReplaced(t *testing.T) {
+	e := newModulesEnv(t, leads, helps)
+	e.put("db", "one")
+	e.Create(e.both("db"))
+	e.wantSynced("db")
+	key := types.NamespacedName{Namespace: e.NS, Name: reader(helps).PartName("ExternalSecret", "db")}
+	e.end(helps)
+	forged := &corev1.Secret{}
+	if err := e.API.Get(e.Ctx, key, forged); err != nil {
+		t.Fatal(err)
+	}
+	if err := e.API.Delete(e.Ctx, forged.DeepCopy()); err != nil {
+		t.Fatal(err)
+	}
+	for k := range forged.Data {
+		if k != "record" {
+			forged.Data[k] = []byte(`{"value":{"data":"Zm9yZ2Vk"}}`)
+		}
+	}
+	rec := handoff.RecordOf(forged)
+	rec.Reads.Hash, rec.Reads.Version = target.HashInputs(rec.UID, handoff.Content(forged.Data)), "another"
+	if err := rec.Put(forged); err != nil {
+		t.Fatal(err)
+	}
+	forged.ObjectMeta = metav1.ObjectMeta{Namespace: e.NS, Name: key.Name, Labels: forged.Labels, Annotations: forged.Annotations, OwnerReferences: forged.OwnerReferences}
+	e.Create(forged)
+	e.begin(helps)
+	e.Eventually(func() string {
+		is := &corev1.Secret{}
+		if err := e.API.Get(e.Ctx, key, is); err != nil {
+			return err.Error()
+		}
+		if s := e.Get("db").Status.Parts; strings.Contains(fmt.Sprintf("%s", is.Data), "Zm9yZ2Vk") || len(s) != 1 || s[0].UID != is.UID {
+			return fmt.Sprintf("the part is the forged one, and the status records %v", s)
+		}
+		return ""
+	})
+	e.ask("db", "after")
+	e.wantSynced("db")
+	e.wantBoth("db", "one", "one")
+}
+
+// TestPartForged has Secrets that look like a part lie about: none is read.
+func TestPartForged(t *testing.T) {
+	e := newModulesEnv(t, leads)
+	e.Backend.Put("db", []byte("one"))
+	es := e.both("db")
+	e.Create(es)
+	ref := v1alpha1.StoreRef{Kind: "OtherFakeStore", Name: "other"}
+	read := provider.Read{Ref: provider.Ref{Key: "db"}}
+	kept, err := handoff.NewRead(ref, read, provider.Answer{Value: provider.Value{Data: []byte("forged")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, entries, err := handoff.Pack([]handoff.Read{kept})
+	if err != nil {
+		t.Fatal(err)
+	}
+	forge := func(ns, name string) *corev1.Secret {
+		s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name, Labels: map[string]string{
+			v1alpha1.PartLabel: "true", leads + "/managed": "true", helps + "/managed": "true",
+		}}, Type: handoff.Type, Data: maps.Clone(data)}
+		rec := handoff.Record{Kind: "ExternalSecret", Name: "db", UID: e.Get("db").UID, Reads: &handoff.Reads{Version: "v", Entries: entries, At: time.Now()}}
+		if err := rec.Put(s); err != nil {
+			t.Fatal(err)
+		}
+		e.Create(s)
+		return s
+	}
+	elsewhere := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: e.NS + "-x"}}
+	e.Create(elsewhere)
+	forge(e.NS, "forged")
+	inPlace := forge(e.NS, reader(helps).PartName("ExternalSecret", "db"))
+	far := forge(elsewhere.Name, "far")
+	e.WantReady("db", v1alpha1.ReasonProviderNotRunning)
+	if e.Secret("db") != nil {
+		t.Error("there is a Secret, made from a part that the status does not record")
+	}
+	// A status that records a Secret of another namespace, or one that is there no more.
+	record := func(name string, uid types.UID) {
+		body := fmt.Sprintf(`{"status":{"parts":[{"module":%q,"name":%q,"uid":%q}]}}`, reader(helps).Key(), name, uid)
+		if err := e.API.Status().Patch(e.Ctx, es, client.RawPatch(types.MergePatchType, []byte(body))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, uid := range []types.UID{far.UID, "another"} {
+		record(far.Name, uid)
+		record(inPlace.Name, uid)
+		e.settle()
+		if e.Secret("db") != nil {
+			t.Fatal("there is a Secret, made from a part of another namespace, or of another uid")
+		}
+	}
+	e.other.Put("db", []byte("two"))
+	e.begin(helps)
+	e.wantSynced("db")
+	e.wantBoth("db", "one", "two")
+}
+
+// TestPartGoes has the spec name nothing of the other module any more: its part goes, whether that module runs or not.
+func TestPartGoes(t *testing.T) {
+	t.Parallel()
+	for _, runs := range []bool{true, false} {
+		t.Run(fmt.Sprint(runs), func(t *testing.T) {
+			e := newModulesEnv(t, leads, helps, generates)
+			e.put("db", "one")
+			e.Create(e.mixed("db"))
+			e.wantSynced("db")
+			if !runs {
+				e.end(helps)
+				e.end(generates)
+			}
+			testenv.Update(e.Client, &v1alpha1.ExternalSecret{ObjectMeta: e.Meta("db")}, func(es *v1alpha1.ExternalSecret) {
+				es.Spec.Data, es.Spec.DataFrom = es.Spec.Data[:1], nil
+			})
+			e.wantSynced("db")
+			e.wantBoth("db", "one", "")
+			e.Eventually(func() string {
+				if es, n := e.Get("db"), len(e.parts()); n > 0 || len(es.Status.Parts) > 0 {
+					return fmt.Sprintf("there are %d parts, and the status records %v", n, es.Status.Parts)
+				}
+				return ""
+			})
+		})
+	}
+}
+
+// TestMoves has objects move from one module to the other and back, with what they take of each.
+func TestMoves(t *testing.T) {
+	e := newModulesEnv(t, leads, helps)
+	for i := range 5 {
+		name := fmt.Sprint("es-", i)
+		e.Backend.Put(name, []byte("one"))
+		e.other.Put(name, []byte("two"))
+		e.Create(e.both(name))
+	}
+	refs := []v1alpha1.StoreRef{{Kind: "FakeStore", Name: "store"}, {Kind: "OtherFakeStore", Name: "other"}}
+	values := []string{"one", "two"}
+	for round := range 4 {
+		lead := round % 2
+		for i := range 5 {
+			name := fmt.Sprint("es-", i)
+			testenv.Update(e.Client, &v1alpha1.ExternalSecret{ObjectMeta: e.Meta(name)}, func(es *v1alpha1.ExternalSecret) {
+				es.Spec.StoreRef = &refs[lead]
+				es.Spec.Data[1].SourceRef.StoreRef = refs[1-lead]
+			})
+		}
+		for i := range 5 {
+			name := fmt.Sprint("es-", i)
+			e.wantSynced(name)
+			e.wantBoth(name, values[lead], values[1-lead])
+			e.Eventually(func() string {
+				es := e.Get(name)
+				if len(es.Status.Parts) != 1 || es.Status.Parts[0].Group != []string{helps, leads}[lead] {
+					return fmt.Sprintf("round %d: the status records %v", round, es.Status.Parts)
+				}
+				return ""
+			})
+		}
+	}
+	if n := len(e.parts()); n != 5 {
+		t.Errorf("there are %d parts of 5 objects", n)
+	}
+}
+
+// TestMixedRestart restarts the modules of objects that are in step: nothing is read.
+func TestMixedRestart(t *testing.T) {
+	e := newModulesEnv(t, leads, helps, generates)
+	for _, name := range []string{"a", "b", "c"} {
+		e.put(name, "one")
+		e.Create(e.mixed(name))
+	}
+	versions := map[string]string{}
+	for _, name := range []string{"a", "b", "c"} {
+		e.wantSynced(name)
+	}
+	e.settle()
+	for _, name := range []string{"a", "b", "c"} {
+		versions[name] = e.Secret(name).ResourceVersion
+	}
+	for _, p := range e.parts() {
+		versions[p.Name] = p.ResourceVersion
+	}
+	for _, m := range []string{leads, helps, generates} {
+		e.end(m)
+	}
+	for _, b := range []*fake.Backend{e.Backend, e.other, e.made} {
+		b.Reset()
+	}
+	for _, m := range []string{leads, helps, generates} {
+		e.begin(m)
+	}
+	e.put("new", "one")
+	e.Create(e.mixed("new"))
+	e.wantSynced("new")
+	e.settle()
+	for _, b := range []*fake.Backend{e.Backend, e.other} {
+		for _, name := range []string{"a", "b", "c"} {
+			if n := b.ReadsOf(name); n != 0 {
+				t.Errorf("%q was read %d times after the restart", name, n)
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(versions)) {
+		if s := e.Secret(name); s == nil || s.ResourceVersion != versions[name] {
+			t.Errorf("Secret %s was written after the restart", name)
+		}
+	}
+}
+
+// TestVersionSkew has two modules be too far apart.
+func TestVersionSkew(t *testing.T) {
+	e := newModulesEnv(t)
+	e.put("db", "one")
+	e.begin(leads, operator.WithVersion("v0.1.0"))
+	e.begin(helps, operator.WithVersion("v0.2.0"))
+	e.Create(e.both("db"))
+	e.wantSynced("db")
+	before := e.Secret("db").ResourceVersion
+	e.end(helps)
+	e.begin(helps, operator.WithVersion("v0.3.0"))
+	c := e.WantReady("db", v1alpha1.ReasonVersionSkew)
+	for _, want := range []string{"lead is built with common v0.1.0", "other with common v0.3.0"} {
+		if !strings.Contains(c.Message, want) {
+			t.Errorf("the message is %q, want it to say %q", c.Message, want)
+		}
+	}
+	e.put("db", "two")
+	e.ask("db", "1")
+	e.settle()
+	if e.Secret("db").ResourceVersion != before {
+		t.Error("the Secret was written though the modules are too far apart")
+	}
+	e.end(leads)
+	e.begin(leads, operator.WithVersion("v0.2.0"))
+	e.wantSynced("db")
+	e.wantBoth("db", "two", "two")
+}

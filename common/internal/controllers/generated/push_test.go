@@ -1,0 +1,233 @@
+package generated_test
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/internal/testenv"
+	"github.com/direct-secrets/direct-secrets/common/provider/fake"
+	fakev1 "github.com/direct-secrets/direct-secrets/common/provider/fake/apis/v1alpha1"
+)
+
+// generatedPush returns a PushSecret that pushes what the generator makes for it.
+func (g *genEnv) generatedPush(name string, change ...func(*v1alpha1.PushSecret)) *v1alpha1.PushSecret {
+	ps := g.PushSecret(name, func(ps *v1alpha1.PushSecret) {
+		ps.Spec.Selector = v1alpha1.PushSelector{GeneratorRef: &v1alpha1.StoreRef{Kind: "FakeGenerator", Name: "gen"}}
+		ps.Spec.Data = []v1alpha1.PushData{testenv.PushData("username", name+"-${name}", "")}
+	})
+	for _, f := range change {
+		f(ps)
+	}
+	return ps
+}
+
+// TestPushGenerated follows a credential that is generated for a store: it stays, it is rotated, the one
+// before it is revoked when the store holds the new one, and it goes with the object.
+func TestPushGenerated(t *testing.T) {
+	g := newGenEnv(t, leased)
+	remote := g.Server.Backend("main")
+	g.Create(g.generatedPush("db", testenv.PushDeletes))
+	g.WantPushed("db", v1alpha1.ReasonSecretSynced)
+	live := func(why string, n int) string {
+		t.Helper()
+		var users []string
+		g.Eventually(func() string {
+			if users = g.Backend.Live(); len(users) != n {
+				return fmt.Sprintf("%s: live are %q", why, users)
+			}
+			return ""
+		})
+		return users[len(users)-1]
+	}
+	first := live("one is made", 1)
+	g.WantRemote(remote, "db-db", first)
+	g.restart()
+	g.pass(0)
+	testenv.Update(g.Client, g.GetPush("db"), func(ps *v1alpha1.PushSecret) { ps.Spec.RefreshInterval = "2h" })
+	g.WantPushed("db", v1alpha1.ReasonSecretSynced)
+	g.WantRemote(remote, "db-db", first)
+
+	open := remote.Inject(fake.Fault{Call: fake.CallUpdate, Err: errUnavailable})
+	testenv.Update(g.Client, g.GetPush("db"), func(ps *v1alpha1.PushSecret) {
+		ps.Annotations = map[string]string{v1alpha1.RefreshRequestAnnotation: "1"}
+	})
+	second := live("both live until the store has the new one", 2)
+	g.Eventually(func() string {
+		if m := g.WantPushed("db", v1alpha1.ReasonSecretSyncedError); !strings.Contains(m, "Unavailable") {
+			return m
+		}
+		return ""
+	})
+	g.pass(0)
+	live("nothing is revoked meanwhile", 2)
+	open()
+	g.WantRemote(remote, "db-db", second)
+	g.wantLive(second)
+	if n := g.Backend.Count(fake.CallGenerate); n != 2 {
+		t.Errorf("%d credentials were made, want 2", n)
+	}
+	g.Delete(g.GetPush("db"))
+	g.WantRemote(remote, "db-db", "")
+	g.wantLive()
+	g.wantNoParts()
+}
+
+// TestPushGeneratedIfNotExists makes the store the source of truth: what is there wins over what is made.
+func TestPushGeneratedIfNotExists(t *testing.T) {
+	g := newGenEnv(t)
+	remote := g.Server.Backend("main")
+	once := func(ps *v1alpha1.PushSecret) { ps.Spec.UpdatePolicy = v1alpha1.UpdateIfNotExists }
+	g.Create(g.generatedPush("db", once))
+	g.WantPushed("db", v1alpha1.ReasonSecretSynced)
+	first := string(must(remote.Value("db-db")))
+	g.Delete(g.GetPush("db"))
+	g.wantNoParts()
+	g.Create(g.generatedPush("db", once))
+	g.WantPushed("db", v1alpha1.ReasonSecretAlreadyExists)
+	g.WantRemote(remote, "db-db", first)
+	if n := g.Backend.Count(fake.CallGenerate); n != 2 {
+		t.Errorf("%d values were made, want 2: the part went with its object", n)
+	}
+}
+
+func must(b []byte, ok bool) []byte {
+	if !ok {
+		return []byte("there is none")
+	}
+	return b
+}
+
+// TestPushGeneratedTemplate pushes what a template makes of generated values.
+func TestPushGeneratedTemplate(t *testing.T) {
+	g := newGenEnv(t)
+	g.Create(g.generatedPush("db", func(ps *v1alpha1.PushSecret) {
+		ps.Spec.Template = &v1alpha1.Template{Data: map[string]string{"url": "db://{{ .username }}@db"}}
+		ps.Spec.Data = []v1alpha1.PushData{testenv.PushData("url", "db", "")}
+	}))
+	g.WantPushed("db", v1alpha1.ReasonSecretSynced)
+	g.WantRemote(g.Server.Backend("main"), "db", "db://u000001@db")
+}
+
+// TestPushGenerateFails says why nothing is pushed.
+func TestPushGenerateFails(t *testing.T) {
+	g := newGenEnv(t)
+	remove := g.Backend.Inject(fake.Fault{Call: fake.CallGenerate, Err: errDenied})
+	g.Create(g.generatedPush("db"))
+	if m := g.WantPushed("db", v1alpha1.ReasonSecretSyncedError); !strings.HasPrefix(m, `Denied: FakeGenerator "gen": `) {
+		t.Errorf("Ready says %q", m)
+	}
+	remove()
+	g.WantPushed("db", v1alpha1.ReasonSecretSynced)
+	g.Create(g.generatedPush("none", func(ps *v1alpha1.PushSecret) { ps.Spec.Selector.GeneratorRef.Name = "none" }))
+	if m := g.WantPushed("none", v1alpha1.ReasonSecretSyncedError); !strings.HasPrefix(m, `NotFound: FakeGenerator "none": it does not exist`) {
+		t.Errorf("Ready says %q", m)
+	}
+}
+
+// TestPushToGenerator refuses a generator that is named as a store.
+func TestPushToGenerator(t *testing.T) {
+	g := newGenEnv(t)
+	g.Create(g.generatedPush("db", func(ps *v1alpha1.PushSecret) {
+		ps.Spec.StoreRefs = []v1alpha1.PushStoreRef{{Kind: "FakeGenerator", Name: "gen"}}
+	}))
+	if m := g.WantPushed("db", v1alpha1.ReasonSecretSyncedError); !strings.HasPrefix(m, `Invalid: FakeGenerator "gen" is a generator`) {
+		t.Errorf("Ready says %q", m)
+	}
+}
+
+func sorted(names ...string) []string { return slices.Sorted(slices.Values(names)) }
+
+// TestStaleCaches has an operator one of whose caches is behind, beside one that is up to date and has
+// rotated already. The one behind must not rotate again.
+func TestStaleCaches(t *testing.T) {
+	t.Parallel()
+	never := func(es *v1alpha1.ExternalSecret) { es.Spec.Target.CleanupPolicy = v1alpha1.CleanupNever }
+	rotate := func(g *genEnv) { testenv.Update(g.Client, g.Get("db"), testenv.Request("2")) }
+	cases := map[string]struct {
+		reason, resource string
+		rotate           func(g *genEnv)
+		// keeps is true if the value stays.
+		keeps bool
+	}{
+		"Objects": {"It sees an older request than the one that was served.", "externalsecrets", rotate, false},
+		"Parts":   {"It does not see that the request was served.", "secrets", rotate, false},
+		"Generators": {"It sees the generator as it was.", "fakegenerators", func(g *genEnv) {
+			testenv.Update(g.Client, g.generator("gen"), func(o *fakev1.FakeGenerator) { o.Spec.Prefix = "v" })
+		}, false},
+		"Owners": {"It sees an object that is no more, and must not give the part back to it.", "externalsecrets", func(g *genEnv) {
+			g.Delete(g.Get("db"))
+			g.Create(g.generated("db", testenv.Request("1"), never))
+			g.WantReady("db", v1alpha1.ReasonSecretSynced)
+			g.wantDelivered("db")
+		}, true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			g := newGenEnv(t, leased)
+			g.Create(g.generated("db", testenv.Request("1"), never))
+			g.WantReady("db", v1alpha1.ReasonSecretSynced)
+			g.wantDelivered("db")
+			first := g.user("db")
+			g.Stop()
+
+			behind := &genEnv{Env: g.Beside()}
+			l := testenv.NewLag(tc.resource)
+			var looks, writes atomic.Int32 // of the operator that is behind, at the part
+			behind.Config.Wrap(l.Wrap)
+			behind.Config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+				return testenv.RoundTripper(func(r *http.Request) (*http.Response, error) {
+					if r.Method == http.MethodGet && strings.Contains(r.URL.Path, "/secrets/db-part-") {
+						looks.Add(1)
+					}
+					if r.Method != http.MethodGet && strings.Contains(r.URL.Path, "/secrets/db-part-") {
+						writes.Add(1)
+					}
+					return next.RoundTrip(r)
+				})
+			})
+			behind.Start(testenv.Ahead(&g.ahead))
+			defer func() { behind.Stop() }()
+			g.Create(g.generator("warm", leased))
+			warm := g.made("warm", func(es *v1alpha1.ExternalSecret) { es.Spec.DataFrom[0].SourceRef.GeneratorRef.Name = "warm" }) // Its caches are full.
+			g.wantDelivered("warm")
+			defer l.Hold(false)
+			l.Hold(true)
+			looks.Store(0)
+			writes.Store(0)
+			g.Start(testenv.Ahead(&g.ahead))
+
+			tc.rotate(g)
+			second, made := first, 2
+			if !tc.keeps {
+				second, made = g.wantUser("db", tc.reason, not(first)), 3
+			}
+			g.wantLive(sorted(warm, second)...)
+			g.pass(0)
+			g.Eventually(func() string {
+				if looks.Load() == 0 {
+					return "the operator that is behind has not looked at the part"
+				}
+				return ""
+			})
+			if n := writes.Load(); tc.keeps && n > 0 {
+				t.Errorf("%s\nthe operator that is behind has written the part %d times", tc.reason, n)
+			}
+			l.Hold(false)
+			g.WantReady("db", v1alpha1.ReasonSecretSynced)
+			g.wantLive(sorted(warm, second)...)
+			if diff := cmp.Diff(second, g.user("db")); diff != "" {
+				t.Errorf("%s\nthe Secret: -want, +got:\n%s", tc.reason, diff)
+			}
+			if n := g.Backend.Count(fake.CallGenerate); n != made {
+				t.Errorf("%s\n%d credentials were made, want %d", tc.reason, n, made)
+			}
+		})
+	}
+}
