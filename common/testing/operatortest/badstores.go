@@ -48,7 +48,7 @@ func (s *Suite) BadStores(t *testing.T, namespace string, cases map[string]BadSt
 		before := len(reads())
 		waiting := map[string]*v1alpha1.ExternalSecret{}
 		for name, tc := range cases {
-			waiting[name] = s.over(t, tc.Store, namespace, fmt.Sprintf("%s-%s", tc.Store.GetName(), round), "shop/db", "password")
+			waiting[name] = over(t, &s.Client, tc.Store, namespace, fmt.Sprintf("%s-%s", tc.Store.GetName(), round), "shop/db", "password")
 			s.Create(t, waiting[name])
 		}
 		for name, es := range waiting {

@@ -27,7 +27,7 @@ func (s *Suite) Calls(t *testing.T, namespace string, o provider.Object, keys []
 	}
 	var objects []*v1alpha1.ExternalSecret
 	for i, key := range keys {
-		objects = append(objects, s.over(t, o, namespace, fmt.Sprintf("%s-%d", o.GetName(), i), key, properties...))
+		objects = append(objects, over(t, &s.Client, o, namespace, fmt.Sprintf("%s-%d", o.GetName(), i), key, properties...))
 		s.Create(t, objects[i])
 	}
 	for round := 1; round <= 3; round++ {

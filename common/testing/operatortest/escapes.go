@@ -37,14 +37,14 @@ func (s *Suite) Escapes(t *testing.T, namespace string, o provider.ClusterObject
 	t.Helper()
 	s.Create(t, o)
 	controlplane.Eventually(t, func() string { return cmp.Diff("True Valid", s.Ready(t, o)) })
-	allowed := s.over(t, o, namespace, o.GetName(), own, "password")
+	allowed := over(t, &s.Client, o, namespace, o.GetName(), own, "password")
 	s.Create(t, allowed)
 	controlplane.Eventually(t, func() string { return cmp.Diff("True SecretSynced", s.Ready(t, allowed)) })
 
 	before := len(calls())
 	tries := map[string]*v1alpha1.ExternalSecret{}
 	for name, tc := range cases {
-		es := s.over(t, o, namespace, o.GetName()+"-"+strings.ToLower(name), own, "password")
+		es := over(t, &s.Client, o, namespace, o.GetName()+"-"+strings.ToLower(name), own, "password")
 		es.Spec.Data = append(es.Spec.Data, v1alpha1.DataEntry{SecretKey: "stolen", RemoteRef: tc.Ref})
 		if tc.Find != nil {
 			es.Spec.Data, es.Spec.DataFrom = nil, []v1alpha1.DataFromEntry{{Find: tc.Find}}

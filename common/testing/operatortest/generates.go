@@ -1,7 +1,6 @@
 package operatortest
 
 import (
-	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -12,14 +11,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
-	"github.com/direct-secrets/direct-secrets/common/internal/handoff"
 	"github.com/direct-secrets/direct-secrets/common/provider"
 	"github.com/direct-secrets/direct-secrets/common/testing/controlplane"
 )
@@ -46,7 +42,7 @@ func (s *Suite) Generates(t *testing.T, g Generation) {
 		t.Errorf("the generator says that it can %q, want %s first", caps, provider.CapabilityGenerate)
 	}
 
-	es := s.over(t, g.Generator, g.Namespace, g.Generator.GetName(), "")
+	es := over(t, &s.Client, g.Generator, g.Namespace, g.Generator.GetName(), "")
 	before := len(s.Made(t, g.Generator))
 	s.Create(t, es)
 	first := s.generated(t, g, es)
@@ -67,15 +63,6 @@ func (s *Suite) Generates(t *testing.T, g Generation) {
 	s.End(t, es)
 }
 
-// Refresh asks for a refresh of an object.
-func (s *Suite) Refresh(t testing.TB, o client.Object, request string) {
-	t.Helper()
-	patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, v1alpha1.RefreshRequestAnnotation, request)
-	if err := s.API.Patch(t.Context(), o, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
-		t.Fatal(err)
-	}
-}
-
 // Generated returns an ExternalSecret that takes all from a generator.
 func Generated(namespace, name, kind, generator string) *v1alpha1.ExternalSecret {
 	return &v1alpha1.ExternalSecret{
@@ -84,16 +71,6 @@ func Generated(namespace, name, kind, generator string) *v1alpha1.ExternalSecret
 			{SourceRef: &v1alpha1.SourceRef{GeneratorRef: &v1alpha1.StoreRef{Kind: kind, Name: generator}}},
 		}},
 	}
-}
-
-// Synced waits until an object has what it asked for, and returns what its Secret holds.
-func (s *Suite) Synced(t testing.TB, es *v1alpha1.ExternalSecret) map[string]string {
-	t.Helper()
-	controlplane.Eventually(t, func() string {
-		ready := s.Ready(t, es)
-		return cmp.Diff("True SecretSynced "+es.Annotations[v1alpha1.RefreshRequestAnnotation], ready+" "+es.Status.ObservedRefreshRequest)
-	})
-	return s.Data(t, es.Namespace, es.Name)
 }
 
 // generated is Synced that checks what is there then: the keys, one part, and no value where none belongs.
@@ -167,43 +144,6 @@ func versionOf(es *v1alpha1.ExternalSecret) string {
 	return es.Status.Sources[0].Version
 }
 
-// Parts returns the parts in which values of generators are kept for an object.
-func (s *Suite) Parts(t testing.TB, es *v1alpha1.ExternalSecret) []corev1.Secret {
-	t.Helper()
-	return slices.DeleteFunc(s.secrets(t, es.Namespace), func(o corev1.Secret) bool {
-		rec, ok := handoff.Of(o.Annotations)
-		return o.Type != handoff.Type || !ok || rec.Name != es.Name
-	})
-}
-
-func (s *Suite) secrets(t testing.TB, namespace string) []corev1.Secret {
-	t.Helper()
-	var list corev1.SecretList
-	if err := s.API.List(t.Context(), &list, client.InNamespace(namespace)); err != nil {
-		t.Fatal(err)
-	}
-	return list.Items
-}
-
-// End deletes an object and waits until nothing is left of it: neither its Secret nor a part.
-func (s *Suite) End(t testing.TB, es *v1alpha1.ExternalSecret) {
-	t.Helper()
-	if err := s.API.Delete(t.Context(), es); err != nil {
-		t.Fatal(err)
-	}
-	controlplane.Eventually(t, func() string {
-		left := []string{}
-		for _, o := range s.secrets(t, es.Namespace) {
-			rec, isPart := handoff.Of(o.Annotations)
-			owned := slices.ContainsFunc(o.OwnerReferences, func(r metav1.OwnerReference) bool { return r.UID == es.UID })
-			if owned || isPart && rec.Name == es.Name {
-				left = append(left, o.Name)
-			}
-		}
-		return cmp.Diff([]string{}, left)
-	})
-}
-
 // Made returns an entry for each time that a generator of the Kinds of these was asked for values, whether
 // it had any or not.
 func (s *Suite) Made(t testing.TB, generators ...provider.GeneratorObject) []string {
@@ -240,7 +180,7 @@ func (s *Suite) Excludes(t *testing.T, namespace string, g provider.ClusterGener
 	s.Create(t, g)
 	controlplane.Eventually(t, func() string { return cmp.Diff("True Valid", s.Ready(t, g)) })
 	before := s.Made(t, g)
-	es := s.over(t, g, namespace, g.GetName(), "")
+	es := over(t, &s.Client, g, namespace, g.GetName(), "")
 	s.Create(t, es)
 	says := fmt.Sprintf("spec.conditions does not admit namespace %q", namespace)
 	controlplane.Eventually(t, func() string {
@@ -272,22 +212,9 @@ func (s *Suite) Ungated(t *testing.T, namespace string, g provider.GeneratorObje
 		}
 		return ""
 	})
-	es := s.over(t, g, namespace, g.GetName(), "")
+	es := over(t, &s.Client, g, namespace, g.GetName(), "")
 	s.Create(t, es)
 	controlplane.Eventually(t, func() string {
 		return wrong("the object does not wait", s.condition(t, es), metav1.ConditionFalse, v1alpha1.ReasonSecretSyncedError, says)
 	})
-}
-
-// Apply creates the documents of a manifest, each as change leaves it.
-func (s *Suite) Apply(t testing.TB, manifest []byte, change func(*unstructured.Unstructured)) {
-	t.Helper()
-	for doc := range bytes.SplitSeq(manifest, []byte("\n---\n")) {
-		o := &unstructured.Unstructured{}
-		if err := yaml.Unmarshal(doc, o); err != nil {
-			t.Fatal(err)
-		}
-		change(o)
-		s.Create(t, o)
-	}
 }
