@@ -147,6 +147,21 @@ func run(o *operator.Operator) (end func() error) {
 	})
 }
 
+// Settle returns when the operator has worked off all that it has seen of Secrets until now: what is put right of a later
+// change comes behind it.
+func (e *Env) Settle() {
+	e.Helper()
+	name := "settle-" + RandomName()
+	e.Backend.Put(name, []byte("right"))
+	es := e.ExternalSecret(name)
+	e.Create(es)
+	e.WantReady(name, v1alpha1.ReasonSecretSynced)
+	s := e.WantSecret(name, "value", "right")
+	Update(e.Client, s, func(s *corev1.Secret) { s.Data["value"] = []byte("wrong") })
+	e.WantSecret(name, "value", "right")
+	e.Delete(es)
+}
+
 // Store returns a store over a backend.
 func (e *Env) Store(name, backend string, change ...func(*fakev1.FakeStore)) *fakev1.FakeStore {
 	s := &fakev1.FakeStore{ObjectMeta: e.Meta(name), Spec: fakev1.FakeStoreSpec{Backend: backend}}

@@ -112,19 +112,6 @@ func (e *env) dataOf(name string) map[string]string {
 	return m
 }
 
-// settle returns when the operator has worked off all that it has seen of Secrets until now: what is
-// put right of a later change comes behind it.
-func (e *env) settle() {
-	e.Helper()
-	name := "settle-" + testenv.RandomName()
-	e.Backend.Put(name, []byte("right"))
-	es := e.synced(name)
-	s := e.WantSecret(name, "value", "right")
-	testenv.Update(e.Client, s, func(s *corev1.Secret) { s.Data["value"] = []byte("wrong") })
-	e.WantSecret(name, "value", "right")
-	e.Delete(es)
-}
-
 // configMap creates a ConfigMap and returns its uid.
 func (e *env) configMap(name string) types.UID {
 	e.Helper()

@@ -53,7 +53,7 @@ func TestCreationPolicy(t *testing.T) {
 					e.promptly(what+" put right", func() string { return cmp.Diff(want, e.dataOf("db")) })
 					continue
 				}
-				e.settle()
+				e.Settle()
 				if diff := cmp.Diff(harmed, e.dataOf("db"), equalEmpty); diff != "" {
 					t.Errorf("%s: %s was put right before the next refresh: -want, +got:\n%s", tc.reason, what, diff)
 				}
@@ -138,7 +138,7 @@ func TestTurnsToNone(t *testing.T) {
 	e.WantReady("db", v1alpha1.ReasonSecretSynced)
 	e.Backend.Put("db", []byte("two"))
 	e.refresh("db")
-	e.settle()
+	e.Settle()
 	e.wantUnchanged(before)
 	if !testenv.OwnedBy(before, es) {
 		t.Error("the ownerReference is gone")

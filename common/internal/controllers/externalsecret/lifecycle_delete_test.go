@@ -70,7 +70,7 @@ func TestDeletion(t *testing.T) {
 					return ""
 				})
 			}
-			e.settle()
+			e.Settle()
 			for name, o := range objects {
 				if o.kept(flag) {
 					e.wantUnchanged(before[name])
@@ -82,10 +82,10 @@ func TestDeletion(t *testing.T) {
 					})
 				}
 			}
-			e.settle()
+			e.Settle()
 			e.Stop()
 			e.Start()
-			e.settle()
+			e.Settle()
 			for name, o := range objects {
 				if o.kept(flag) {
 					e.wantUnchanged(before[name])
@@ -126,7 +126,7 @@ func TestCascade(t *testing.T) {
 				e.wantData("db", nil)
 				return
 			}
-			e.settle()
+			e.Settle()
 			now := e.Secret("db")
 			if now == nil || len(now.OwnerReferences) > 0 {
 				t.Fatalf("%s: the Secret is %v", tc.reason, now)
@@ -167,7 +167,7 @@ func TestReplaced(t *testing.T) {
 			}
 			e.Eventually(is)
 			e.WantReady("db", v1alpha1.ReasonSecretSynced)
-			e.settle()
+			e.Settle()
 			if wrong := is(); wrong != "" {
 				t.Error(wrong)
 			}

@@ -46,7 +46,7 @@ func TestForeignChanges(t *testing.T) {
 			if err := e.API.Update(e.Ctx, s); err != nil {
 				t.Fatal(err)
 			}
-			e.settle()
+			e.Settle()
 			e.wantUnchanged(s)
 			if got := e.Backend.ReadsOf("db"); got != 0 {
 				t.Errorf("%s: %d reads", tc.reason, got)
@@ -147,7 +147,7 @@ func TestFight(t *testing.T) {
 			end()
 			e.WantSecret("db", "value", "right")
 			e.WantReady("db", v1alpha1.ReasonSecretSynced)
-			e.settle()
+			e.Settle()
 			e.WantSecret("db", "value", "right")
 		})
 	}
@@ -188,7 +188,7 @@ func TestFightByTheClock(t *testing.T) {
 			return ""
 		})
 		e.WantReady("db", v1alpha1.ReasonConflict)
-		e.settle()
+		e.Settle()
 		if got := rights(); got != n {
 			t.Fatalf("%d times right, want %d", got, n)
 		}

@@ -170,7 +170,7 @@ func TestStoreGoneNeverDeletes(t *testing.T) {
 			testenv.Update(e.Client, e.Get("db"), testenv.Request("1"))
 			e.WantReady("db", tc.want)
 			if name != "StoreDeleted" && name != "OtherBackend" {
-				e.settle()
+				e.Settle()
 			}
 			e.wantUnchanged(before)
 		})
@@ -335,13 +335,13 @@ func TestAbsentOnPurpose(t *testing.T) {
 			}
 			e.wantData("db", nil)
 			reads := e.Backend.ReadsOf("db")
-			e.settle()
+			e.Settle()
 			e.Stop()
 			e.Start()
-			e.settle()
+			e.Settle()
 			// What looks like a reason to mend is none either: a Secret of that name comes and goes.
 			e.Delete(e.plain("db", "foreign", "keep"))
-			e.settle()
+			e.Settle()
 			if got := e.Backend.ReadsOf("db") - reads; got != 0 {
 				t.Errorf("%d reads while the Secret is absent on purpose, want none", got)
 			}

@@ -40,7 +40,7 @@ func TestImmutable(t *testing.T) {
 			e.Stop()
 			e.Start()
 			e.refresh("db")
-			e.settle()
+			e.Settle()
 			if got := e.Backend.ReadsOf("db") - reads; got != 0 {
 				t.Errorf("%d reads for an immutable Secret, want none", got)
 			}
@@ -74,7 +74,7 @@ func TestImmutableMoves(t *testing.T) {
 	}
 	// Foreign labels of an immutable Secret may change, too, and concern nobody.
 	before = testenv.Update(e.Client, e.Secret("db"), func(s *corev1.Secret) { s.Labels["foreign"] = "keep" })
-	e.settle()
+	e.Settle()
 	e.wantUnchanged(before)
 }
 
@@ -96,7 +96,7 @@ func TestImmutableTakenBack(t *testing.T) {
 	want()
 	e.Stop()
 	e.Start()
-	e.settle()
+	e.Settle()
 	want()
 	e.wantUnchanged(before)
 	// It may be meant after all.

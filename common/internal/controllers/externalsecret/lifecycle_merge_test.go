@@ -123,7 +123,7 @@ func TestMergeConflict(t *testing.T) {
 			second := e.ExternalSecret("second", target(tc.second), testenv.Fills("a", "second"))
 			e.Create(second)
 			e.WantReady("second", v1alpha1.ReasonConflict)
-			e.settle()
+			e.Settle()
 			if diff := cmp.Diff(before, e.dataOf("shared")); diff != "" {
 				t.Errorf("%s: -before, +now:\n%s", tc.reason, diff)
 			}
@@ -163,7 +163,7 @@ func TestMergeAtOnce(t *testing.T) {
 				before = e.Secret("shared")
 				return ""
 			})
-			e.settle()
+			e.Settle()
 			e.wantUnchanged(before)
 		})
 	}
@@ -277,7 +277,7 @@ func TestMergeQueue(t *testing.T) {
 			return cmp.Diff(holds("foreign", "keep", "a", taken), e.dataOf("shared"))
 		})
 		before := e.Secret("shared")
-		e.settle()
+		e.Settle()
 		e.wantUnchanged(before)
 		delete(waiting, taken)
 		e.Delete(e.Get(taken))
@@ -332,7 +332,7 @@ func TestMergeWaits(t *testing.T) {
 	}
 	missing()
 	e.WantStore("store", v1alpha1.ReasonStoreValid)
-	e.settle()
+	e.Settle()
 	if got := e.Backend.ReadsOf("db"); got != 0 {
 		t.Errorf("%d reads while the target is missing, want none", got)
 	}
@@ -359,7 +359,7 @@ func TestMergeWaits(t *testing.T) {
 	e.Stop()
 	e.Start()
 	e.WantStore("store", v1alpha1.ReasonStoreValid)
-	e.settle()
+	e.Settle()
 	appear("the target was created after a restart, and merged into")
 	e.Delete(e.Secret("shared"))
 	missing()
@@ -380,7 +380,7 @@ func TestMergeWaitsOnRequest(t *testing.T) {
 	e.WantReady("db", v1alpha1.ReasonSecretMissing)
 	testenv.Update(e.Client, e.Get("db"), testenv.Request("1"))
 	testenv.Update(e.Client, e.Get("db"), func(es *v1alpha1.ExternalSecret) { es.Labels = map[string]string{"a": "b"} })
-	e.settle()
+	e.Settle()
 	e.WantReady("db", v1alpha1.ReasonSecretMissing)
 	if got := e.Backend.ReadsOf("db"); got != 0 {
 		t.Errorf("%d reads while the target is missing, want none", got)

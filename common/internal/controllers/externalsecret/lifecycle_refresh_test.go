@@ -75,7 +75,7 @@ func TestRefreshPolicy(t *testing.T) {
 					})
 				} else {
 					reads := e.Backend.ReadsOf("db")
-					e.settle()
+					e.Settle()
 					if got := e.Backend.ReadsOf("db"); got != reads || !cmp.Equal(before, e.dataOf("db")) {
 						t.Errorf("%s: %s had the provider read", tc.reason, what)
 					}
@@ -282,7 +282,7 @@ func TestEvents(t *testing.T) {
 	}
 	e.Stop()
 	e.Start()
-	e.settle()
+	e.Settle()
 	want("Created", "Deleted", "SecretSynced", "SecretSyncedError", "Updated")
 }
 

@@ -51,7 +51,7 @@ func TestRename(t *testing.T) {
 				before := e.Secret("old")
 				if tc.foreign {
 					before = testenv.Update(e.Client, before, func(s *corev1.Secret) { s.Data["foreign"] = []byte("keep") })
-					e.settle()
+					e.Settle()
 				}
 				if restart {
 					e.Stop()
@@ -78,7 +78,7 @@ func TestRename(t *testing.T) {
 				}
 				// The old one is nobody's business any more.
 				if old := e.Secret("old"); old != nil {
-					e.settle()
+					e.Settle()
 					e.wantUnchanged(old)
 				}
 			})

@@ -36,9 +36,9 @@ func TestNoLongerPeriodic(t *testing.T) {
 	}
 	clock.step(2 * time.Hour)
 	e.poke("db")
-	e.settle()
+	e.Settle()
 	before := looks.Load()
-	e.settle()
+	e.Settle()
 	if n := looks.Load() - before; n > 50 {
 		t.Errorf("the operator looked %d times while only one other object came and went", n)
 	}
@@ -77,7 +77,7 @@ func TestUnlabelled(t *testing.T) {
 			e.Stop() // While it runs it would put the label back.
 			testenv.Update(e.Client, e.Secret("db"), unlabel)
 			e.Start()
-			e.settle()
+			e.Settle()
 			tc.then(e)
 			e.Eventually(func() string { return cmp.Diff(tc.want, e.dataOf("db")) })
 		})

@@ -36,7 +36,7 @@ var swift = presence.Timing{
 
 // modulesEnv is an env with three modules, each an operator of its own.
 type modulesEnv struct {
-	*env
+	*testenv.Env
 	other *fake.Backend
 	made  *fake.Backend
 	stops map[string]func()
@@ -44,7 +44,7 @@ type modulesEnv struct {
 
 func newModulesEnv(t *testing.T, modules ...string) *modulesEnv {
 	t.Helper()
-	e := &modulesEnv{env: newIdleEnv(t), stops: map[string]func(){}}
+	e := &modulesEnv{Env: testenv.NewIdle(t), stops: map[string]func(){}}
 	e.other, e.made = e.Server.Backend("other"), e.Server.Backend("made")
 	e.Create(&fakev1.OtherFakeStore{ObjectMeta: e.Meta("other"), Spec: fakev1.FakeStoreSpec{Backend: "other"}})
 	e.Create(&fakev1.FakeGenerator{ObjectMeta: e.Meta("gen"), Spec: fakev1.FakeGeneratorSpec{Backend: "made"}})

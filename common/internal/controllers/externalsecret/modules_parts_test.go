@@ -249,7 +249,7 @@ func TestContributionPolicies(t *testing.T) {
 			e.WantReady(name, v1alpha1.ReasonSecretSynced)
 			e.end(helps)
 			e.begin(helps)
-			e.settle()
+			e.Settle()
 			e.WantReady(name, v1alpha1.ReasonSecretSynced)
 			if is := e.Secret(name).ResourceVersion; is != before || e.other.ReadsOf("unread") > 0 {
 				t.Errorf("the Secret was written, or the other module has read %d times", e.other.ReadsOf("unread"))
@@ -278,7 +278,7 @@ func TestContributionPolicies(t *testing.T) {
 			e.WantReady(name, v1alpha1.ReasonSuspended)
 			e.put(name, "two")
 			e.ask(name, "1")
-			e.settle()
+			e.Settle()
 			e.wantBoth(name, "one", "one")
 			suspend(false)
 			e.wantSynced(name)
@@ -486,7 +486,7 @@ func TestPartForged(t *testing.T) {
 	for _, uid := range []types.UID{far.UID, "another"} {
 		record(far.Name, uid)
 		record(inPlace.Name, uid)
-		e.settle()
+		e.Settle()
 		if e.Secret("db") != nil {
 			t.Fatal("there is a Secret, made from a part of another namespace, or of another uid")
 		}
@@ -574,7 +574,7 @@ func TestMixedRestart(t *testing.T) {
 	for _, name := range []string{"a", "b", "c"} {
 		e.wantSynced(name)
 	}
-	e.settle()
+	e.Settle()
 	for _, name := range []string{"a", "b", "c"} {
 		versions[name] = e.Secret(name).ResourceVersion
 	}
@@ -593,7 +593,7 @@ func TestMixedRestart(t *testing.T) {
 	e.put("new", "one")
 	e.Create(e.mixed("new"))
 	e.wantSynced("new")
-	e.settle()
+	e.Settle()
 	for _, b := range []*fake.Backend{e.Backend, e.other} {
 		for _, name := range []string{"a", "b", "c"} {
 			if n := b.ReadsOf(name); n != 0 {
@@ -627,7 +627,7 @@ func TestVersionSkew(t *testing.T) {
 	}
 	e.put("db", "two")
 	e.ask("db", "1")
-	e.settle()
+	e.Settle()
 	if e.Secret("db").ResourceVersion != before {
 		t.Error("the Secret was written though the modules are too far apart")
 	}

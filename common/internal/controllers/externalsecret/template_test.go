@@ -159,7 +159,7 @@ func TestTemplateStays(t *testing.T) {
 		t.Helper()
 		provoke()
 		e.WantReady("db", v1alpha1.ReasonSecretSynced)
-		e.settle()
+		e.Settle()
 		if diff := cmp.Diff(last, e.dataOf("db")); diff != "" {
 			t.Fatalf("%s: the Secret has changed: -was, +is:\n%s", what, diff)
 		}
