@@ -1,4 +1,4 @@
-package externalsecret_test
+package contribution_test
 
 import (
 	"fmt"
@@ -20,6 +20,8 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider/fake"
 	fakev1 "github.com/direct-secrets/direct-secrets/common/provider/fake/apis/v1alpha1"
 )
+
+func TestMain(m *testing.M) { testenv.Main(m) }
 
 // The modules of a modulesEnv, by the API group that each marks its Secrets with.
 const (

@@ -1,4 +1,4 @@
-package externalsecret_test
+package contribution_test
 
 import (
 	"slices"
