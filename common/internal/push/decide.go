@@ -294,16 +294,15 @@ func (d *decider) property(doc document, v Value) document {
 		d.leave(v)
 		return doc
 	}
-	if err := d.refuses(); err != nil {
-		d.fail(v, err)
-		return doc
-	}
 	ours := e.Created && d.untouched(e, current)
-	if exists && d.Adoption == v1alpha1.AdoptionRefuse && !ours {
-		d.fail(v, errForeign)
-		return doc
+	next, err := doc, d.refuses()
+	switch foreign := exists && !ours; {
+	case err != nil:
+	case foreign && d.Adoption == v1alpha1.AdoptionRefuse:
+		err = errForeign
+	default:
+		next, err = doc.set(v.Property, v.Data)
 	}
-	next, err := doc.set(v.Property, v.Data)
 	if err != nil {
 		d.fail(v, err)
 		return doc

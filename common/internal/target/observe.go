@@ -59,18 +59,25 @@ func Observe(ctx context.Context, s metav1.Object, self Identity, census Census)
 	}
 	if live, ok := s.(*corev1.Secret); ok {
 		t.Fixed = live.Type != corev1.SecretTypeOpaque || (live.Immutable != nil && *live.Immutable)
-		others := fieldpath.NewSet()
-		for _, e := range s.GetManagedFields() {
-			if e.Manager != Manager(self.Name) {
-				others = others.Union(decode(e))
-			}
-		}
-		for k := range live.Data {
-			alone := slices.Contains(held.Data, k) && !others.Has(fieldpath.MakePathOrDie("data", k))
-			t.Others = t.Others || !alone
-		}
+		t.Others = sharesKeys(live, self, held.Data)
 	}
 	return t
+}
+
+// sharesKeys reports whether a Secret has keys that are not held by an object alone.
+func sharesKeys(live *corev1.Secret, self Identity, held []string) bool {
+	others := fieldpath.NewSet()
+	for _, e := range live.ManagedFields {
+		if e.Manager != Manager(self.Name) {
+			others = others.Union(decode(e))
+		}
+	}
+	for k := range live.Data {
+		if !slices.Contains(held, k) || others.Has(fieldpath.MakePathOrDie("data", k)) {
+			return true
+		}
+	}
+	return false
 }
 
 // owners reports whether an ownerReference names the object, and returns the one that makes the

@@ -13,13 +13,19 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
+// held is what a part holds of a source.
+type held struct {
+	answer provider.Answer
+	from   handoff.Record
+}
+
 // take adds the values that lie in parts to those of stores, by live reads. It is false if they are not what
 // the cache shows.
 func (p partReader) take(ctx context.Context, s *subject, values render.Values) (render.Values, bool, error) {
 	if len(s.handed.versions) == 0 {
 		return values, true, nil
 	}
-	found, from := map[render.Source]provider.Answer{}, map[render.Source]handoff.Record{}
+	found := map[render.Source]held{}
 	for _, part := range s.es.Status.Parts {
 		if !s.handed.used[part.Module] {
 			continue
@@ -28,20 +34,8 @@ func (p partReader) take(ctx context.Context, s *subject, values render.Values) 
 		if err != nil {
 			return nil, false, err
 		}
-		if !opened.Usable() {
-			continue
-		}
-		rec := opened.Record
-		for _, src := range s.plan.Sources {
-			if !s.stores.Elsewhere(src) || !serves(s.es, rec, src) {
-				continue
-			}
-			if before, twice := from[src]; twice && !readLater(rec, before) {
-				continue
-			}
-			if a, ok := answerIn(opened.Secret, src); ok {
-				found[src], from[src] = a, rec
-			}
+		if opened.Usable() {
+			s.collect(found, opened)
 		}
 	}
 	i := 0
@@ -49,18 +43,34 @@ func (p partReader) take(ctx context.Context, s *subject, values render.Values) 
 		if !s.stores.Elsewhere(src) {
 			continue
 		}
-		if _, ok := found[src]; !ok {
+		h, ok := found[src]
+		if !ok {
 			return nil, false, nil
 		}
-		s.handed.versions[i] = versionIn(from[src], src) // What the status says was read is what was read.
+		s.handed.versions[i] = versionIn(h.from, src) // What the status says was read is what was read.
 		i++
 	}
 	return func(src render.Source) provider.Answer {
-		if a, ok := found[src]; ok {
-			return a
+		if h, ok := found[src]; ok {
+			return h.answer
 		}
 		return values(src)
 	}, true, nil
+}
+
+// collect adds to found what a part holds of the sources of the plan, unless a part that was read later holds it.
+func (s *subject) collect(found map[render.Source]held, part handoff.Opened) {
+	for _, src := range s.plan.Sources {
+		if !s.stores.Elsewhere(src) || !serves(s.es, part.Record, src) {
+			continue
+		}
+		if before, twice := found[src]; twice && !readLater(part.Record, before.from) {
+			continue
+		}
+		if a, ok := answerIn(part.Secret, src); ok {
+			found[src] = held{a, part.Record}
+		}
+	}
 }
 
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=get;delete

@@ -85,17 +85,11 @@ func (p *pass) unusable(ctx context.Context, live *corev1.Secret, rec handoff.Re
 // are replaced, before a part is given to an object, and before anything is revoked. It is true if they are not
 // as this pass takes them to be.
 func (p *pass) fence(ctx context.Context, t todo, rec handoff.Record) (moved bool, err error) {
-	replaces := t.adopt || t.owners || len(t.freed) > 0 || len(t.dropped) > 0
-	for _, s := range t.values {
-		if s.action != doMake {
-			continue
-		}
-		if spec, err := p.generators.specNow(ctx, s.ref, p.req.Namespace); err != nil || spec != s.spec {
-			return true, err
-		}
-		replaces = true
+	makes, moved, err := p.specsMoved(ctx, t)
+	if moved || err != nil {
+		return true, err
 	}
-	if !replaces {
+	if replaces := makes || t.adopt || t.owners || len(t.freed) > 0 || len(t.dropped) > 0; !replaces {
 		return false, nil
 	}
 	o := p.req.empty()
@@ -108,6 +102,21 @@ func (p *pass) fence(ctx context.Context, t todo, rec handoff.Record) (moved boo
 		return true, nil
 	}
 	return len(t.freed) > 0 && !is.holds(rec) || len(t.dropped) > 0 && !is.settled, nil
+}
+
+// specsMoved reports whether values are to be made, and whether the spec of one of their generators is not the one that
+// this was decided for.
+func (p *pass) specsMoved(ctx context.Context, t todo) (makes, moved bool, err error) {
+	for _, s := range t.values {
+		if s.action != doMake {
+			continue
+		}
+		if spec, err := p.generators.specNow(ctx, s.ref, p.req.Namespace); err != nil || spec != s.spec {
+			return true, true, err
+		}
+		makes = true
+	}
+	return makes, false, nil
 }
 
 // keep writes the part as it shall be, if it is not so, and records it. What was made for it stays in memory until
