@@ -295,14 +295,7 @@ func (d *decider) property(doc document, v Value) document {
 		return doc
 	}
 	ours := e.Created && d.untouched(e, current)
-	next, err := doc, d.refuses()
-	switch foreign := exists && !ours; {
-	case err != nil:
-	case foreign && d.Adoption == v1alpha1.AdoptionRefuse:
-		err = errForeign
-	default:
-		next, err = doc.set(v.Property, v.Data)
-	}
+	next, err := d.replace(doc, v, exists && !ours)
 	if err != nil {
 		d.fail(v, err)
 		return doc
@@ -310,6 +303,17 @@ func (d *decider) property(doc document, v Value) document {
 	// Somebody may have removed ours and made another of the name: then it is not ours to delete.
 	d.done(v.Property, !exists && d.Guarded || exists && ours)
 	return next
+}
+
+// replace returns a document with a value, which is foreign if this object has not written the one before it.
+func (d *decider) replace(doc document, v Value, foreign bool) (document, error) {
+	if err := d.refuses(); err != nil {
+		return doc, err
+	}
+	if foreign && d.Adoption == v1alpha1.AdoptionRefuse {
+		return doc, errForeign
+	}
+	return doc.set(v.Property, v.Data)
 }
 
 // untouched reports whether a property is as it was when it last was in step.

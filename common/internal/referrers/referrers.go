@@ -132,7 +132,10 @@ func (r *Referrers) MayContribute(es *v1alpha1.ExternalSecret) bool {
 	}
 	leading, reads := es.LeadingStore(), false
 	r.eachStore(es, func(k resolve.Route, ref *v1alpha1.StoreRef, generator bool) {
-		reads = reads || !(generator && k.Generator) && (leading == nil || *ref != *leading)
+		if made := generator && k.Generator; made { // What is generated has a part of its own.
+			return
+		}
+		reads = reads || leading == nil || *ref != *leading
 	})
 	return reads
 }

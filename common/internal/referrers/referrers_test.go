@@ -9,8 +9,6 @@ import (
 
 	fakev1alpha1 "github.com/direct-secrets/direct-secrets/common/provider/fake/apis/v1alpha1"
 
-	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
-
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -18,8 +16,6 @@ import (
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 )
-
-var errBoom = errors.New("boom")
 
 const fakeGroup = "fake.direct-secrets.io"
 

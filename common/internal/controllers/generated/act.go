@@ -92,6 +92,12 @@ func (p *pass) fence(ctx context.Context, t todo, rec handoff.Record) (moved boo
 	if replaces := makes || t.adopt || t.owners || len(t.freed) > 0 || len(t.dropped) > 0; !replaces {
 		return false, nil
 	}
+	return p.userMoved(ctx, t, rec)
+}
+
+// userMoved reports whether the object, read live, is not the one that this was decided for, or does not hold what
+// values are revoked for.
+func (p *pass) userMoved(ctx context.Context, t todo, rec handoff.Record) (bool, error) {
 	o := p.req.empty()
 	if err := p.parts.client.Get(ctx, p.req.NamespacedName, o); err != nil {
 		return true, client.IgnoreNotFound(err)
