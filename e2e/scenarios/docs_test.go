@@ -108,7 +108,7 @@ func readPage(t *testing.T, path string) page {
 }
 
 // languages are those of blocks that hold no YAML.
-var languages = []string{"console", "hcl", "json", "promql", "sh", "text"}
+var languages = []string{"console", "hcl", "json", "mermaid", "promql", "sh", "text"}
 
 // TestExamples has the real API server accept every YAML block of every page, in strict validation. Nothing is kept of
 // it, so that no operator acts on what it should not. A block that is not a whole manifest says what it is:
