@@ -2,6 +2,7 @@ package dispatch
 
 import (
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -23,6 +24,7 @@ const (
 // hundred are spread over many stores, and each store sees but a few of them.
 type Busy struct {
 	last  atomic.Int64
+	adds  sync.Mutex // Held while lines are added.
 	lines atomic.Pointer[[]line]
 }
 
@@ -35,6 +37,8 @@ type line struct {
 // Watch tells how many objects of one controller are due or being worked on, and how many workers it has. While
 // there are any, more requests are on their way. It is called before any request.
 func (b *Busy) Watch(queued func() int, workers int) {
+	b.adds.Lock()
+	defer b.adds.Unlock()
 	lines := append(slices.Clone(b.all()), line{queued, workers})
 	b.lines.Store(&lines)
 }

@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"sync"
 	"testing"
 	"time"
 )
@@ -26,5 +27,24 @@ func TestBusyOfSeveral(t *testing.T) {
 				t.Errorf("\n%s\nloaded(): %t, want %t; is(): %t, want %t", tc.reason, loaded, tc.loaded, is, tc.is)
 			}
 		})
+	}
+}
+
+// TestBusyWatchedAtOnce has controllers that start at the same time tell what waits for their workers.
+func TestBusyWatchedAtOnce(t *testing.T) {
+	const controllers = 50
+	b := &Busy{}
+	start := make(chan struct{})
+	var wg sync.WaitGroup
+	for range controllers {
+		wg.Go(func() {
+			<-start
+			b.Watch(func() int { return 0 }, 1)
+		})
+	}
+	close(start)
+	wg.Wait()
+	if n := len(b.all()); n != controllers {
+		t.Errorf("all(): %d lines, want %d: one was lost", n, controllers)
 	}
 }

@@ -33,7 +33,7 @@ type Waker struct {
 	// Concerned reports whether the controller has anything to do with an object.
 	Concerned func(es *v1alpha1.ExternalSecret) bool
 	// Waits reports whether such an object may be waiting for its store.
-	Waits func(es *v1alpha1.ExternalSecret) bool
+	Waits func(ctx context.Context, es *v1alpha1.ExternalSecret) bool
 	// Free ends what holds an object back.
 	Free func(key types.NamespacedName)
 }
@@ -43,11 +43,7 @@ type requests = workqueue.TypedRateLimitingInterface[reconcile.Request]
 // Sources returns the sources of events: of stores, of the namespaces that cluster stores admit by their labels, and
 // of all else that has an object look at its store again. A namespaced operator is not allowed to read cluster Kinds.
 func (w *Waker) Sources(c cache.Cache, bus *refresh.Bus, namespaced bool) []source.Source {
-	sources := []source.Source{bus.Source(handler.TypedFuncs[refresh.Event, reconcile.Request]{
-		GenericFunc: func(ctx context.Context, e event.TypedGenericEvent[refresh.Event], q requests) {
-			w.refresh(ctx, e.Object, q)
-		},
-	})}
+	sources := []source.Source{bus.Source(func(e refresh.Event) bool { return e.Namespace != "" }, w.refresh)}
 	cluster := false
 	for _, k := range w.Kinds {
 		if k.Cluster && namespaced {
@@ -65,7 +61,7 @@ func (w *Waker) Sources(c cache.Cache, bus *refresh.Bus, namespaced bool) []sour
 // refresh lets those objects of a namespace go that a store could not log in for.
 func (w *Waker) refresh(ctx context.Context, e refresh.Event, q requests) {
 	for _, k := range w.Kinds {
-		if e.Namespace != "" && k.GoName() == e.Kind.GoName() {
+		if k.GoName() == e.Kind.GoName() {
 			w.release(ctx, k, e.Store, q, func(es *v1alpha1.ExternalSecret) bool { return es.Namespace == e.Namespace })
 		}
 	}
@@ -111,7 +107,7 @@ func (w *Waker) recheck(ctx context.Context, k resolve.Route, s types.Namespaced
 // release lets those objects of a store go that wait and for which which is true, new ones first.
 func (w *Waker) release(ctx context.Context, k resolve.Route, s types.NamespacedName, q requests, which func(*v1alpha1.ExternalSecret) bool) {
 	waiting := slices.DeleteFunc(w.of(ctx, k, s), func(es *v1alpha1.ExternalSecret) bool {
-		return !which(es) || !w.Concerned(es) || !w.Waits(es)
+		return !which(es) || !w.Concerned(es) || !w.Waits(ctx, es)
 	})
 	slices.SortStableFunc(waiting, func(a, b *v1alpha1.ExternalSecret) int { return rank(a) - rank(b) })
 	for i, es := range waiting {

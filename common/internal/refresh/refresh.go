@@ -3,9 +3,11 @@
 package refresh
 
 import (
+	"context"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -26,27 +28,39 @@ type Event struct {
 	Namespace string
 }
 
-// A Bus takes events to all controllers. The zero Bus is ready to use.
+// A Bus takes events to the controllers that want them. The zero Bus is ready to use.
 type Bus struct {
 	mu   sync.Mutex
-	subs []chan event.TypedGenericEvent[Event]
+	subs []subscriber
 }
 
-// Source returns a source of all events that are published from now on. A controller must read it.
-func (b *Bus) Source(h handler.TypedEventHandler[Event, reconcile.Request]) source.Source {
+type subscriber struct {
+	wants  func(Event) bool
+	events chan event.TypedGenericEvent[*Event]
+}
+
+// Source returns a source of the events that a controller wants and that are published from now on. The controller must
+// read it.
+func (b *Bus) Source(wants func(Event) bool, h func(ctx context.Context, e Event, q workqueue.TypedRateLimitingInterface[reconcile.Request])) source.Source {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	c := make(chan event.TypedGenericEvent[Event], buffer)
-	b.subs = append(b.subs, c)
-	return source.TypedChannel(c, h)
+	s := subscriber{wants, make(chan event.TypedGenericEvent[*Event], buffer)}
+	b.subs = append(b.subs, s)
+	return source.TypedChannel(s.events, handler.TypedFuncs[*Event, reconcile.Request]{
+		GenericFunc: func(ctx context.Context, e event.TypedGenericEvent[*Event], q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+			h(ctx, *e.Object, q)
+		},
+	})
 }
 
-// Publish tells all controllers.
+// Publish tells the controllers that want an event.
 func (b *Bus) Publish(e Event) {
 	b.mu.Lock()
 	subs := b.subs
 	b.mu.Unlock()
-	for _, c := range subs {
-		c <- event.TypedGenericEvent[Event]{Object: e}
+	for _, s := range subs {
+		if s.wants(e) {
+			s.events <- event.TypedGenericEvent[*Event]{Object: &e}
+		}
 	}
 }

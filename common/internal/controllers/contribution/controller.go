@@ -40,7 +40,7 @@ func Setup(mgr manager.Manager, live client.Client, pool *dispatch.Pool, refs *r
 	enqueue := func(key types.NamespacedName, priority int) {
 		queue.AddTo[reconcile.Request](q, priority, 0, reconcile.Request{NamespacedName: key})
 	}
-	backoff := ratelimiter.NewController()
+	workers, backoff := max(1, o.Concurrency/2), ratelimiter.NewController()
 	objects := &memory.Objects[object]{Drop: func(o *object) { o.attempts.Drop() }}
 	r := &Reconciler{
 		cache: mgr.GetCache(), referrers: refs, objects: objects, opts: o, started: o.Now(),
@@ -50,11 +50,11 @@ func Setup(mgr manager.Manager, live client.Client, pool *dispatch.Pool, refs *r
 	}
 	c, err := controller.New("contribution", mgr, controller.Options{
 		Reconciler:              r,
-		MaxConcurrentReconciles: o.Concurrency,
+		MaxConcurrentReconciles: workers,
 		RateLimiter:             ratelimiter.NewController(),
 		NewQueue: func(name string, l workqueue.TypedRateLimiter[reconcile.Request]) workqueue.TypedRateLimitingInterface[reconcile.Request] {
 			q = queue.New(name, l)
-			pool.WatchQueue(q.Others, o.Concurrency)
+			pool.WatchQueue(q.Others, workers)
 			return q
 		},
 	})
@@ -82,7 +82,13 @@ func (h handlers) watch(c controller.Controller, from cache.Cache, o Options) er
 	waker := &referrers.Waker{
 		Referrers: h.referrers,
 		Concerned: h.referrers.MayContribute,
-		Waits:     func(*v1alpha1.ExternalSecret) bool { return true }, // Whether they do, the claiming operator knows.
+		Waits: func(ctx context.Context, es *v1alpha1.ExternalSecret) bool {
+			if h.objects.Peek(client.ObjectKeyFromObject(es)) != nil {
+				return true // Also one that is to be forgotten now.
+			}
+			mine, err := h.referrers.Mine(ctx, es)
+			return err != nil || !mine
+		},
 		Free: func(key types.NamespacedName) {
 			if obj := h.objects.Peek(key); obj != nil {
 				obj.attempts.Hold(time.Time{})

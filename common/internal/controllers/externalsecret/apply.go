@@ -126,16 +126,16 @@ func (p *applier) made(ctx context.Context, s *subject, secret metav1.Object, t 
 // apply carries out what an answer means for the target. What the cache says decides whether anything
 // is to be done; what is done rests on a live read, but for a create, which cannot overwrite.
 func (p *applier) apply(ctx context.Context, s *subject, a *answer) (effect, error) {
-	v, err := p.gatherer.cached(ctx, s)
+	secret, err := p.gatherer.cached(ctx, s)
 	if err != nil {
 		return effect{}, err
 	}
-	j := p.judge(ctx, s, v.secret, a)
+	j := p.judge(ctx, s, secret, a)
 	// That the cache has none is no proof that there is none.
-	proven := v.secret != nil || !j.Absent
+	proven := secret != nil || !j.Absent
 	switch {
 	case j.Action == policy.Nothing && proven, j.Action == policy.Keep:
-		return j.effect(v.version()), nil
+		return j.effect(versionOf(secret)), nil
 	case j.Action == policy.Create:
 		if err := p.create(ctx, s, j); !kerrors.IsAlreadyExists(err) {
 			return effect{}, err
@@ -155,11 +155,11 @@ func (p *applier) applyLive(ctx context.Context, s *subject, a *answer) (effect,
 	if err != nil {
 		return effect{}, err
 	}
-	v := view{}
+	var secret metav1.Object // Not a nil pointer in an interface.
 	if live != nil {
-		v.secret = live // Not a nil pointer in an interface.
+		secret = live
 	}
-	j := p.judge(ctx, s, v.secret, a)
+	j := p.judge(ctx, s, secret, a)
 	switch j.Action {
 	case policy.Nothing, policy.Keep:
 		if live != nil && j.Action == policy.Nothing {
@@ -172,9 +172,9 @@ func (p *applier) applyLive(ctx context.Context, s *subject, a *answer) (effect,
 	case policy.Read, policy.Release:
 		err = errMoved
 	case policy.Yield, policy.Missing, policy.Wait, policy.Refuse:
-		err = stopError{stopped(j.Decision, s.plan.Target, v.version())}
+		err = stopError{stopped(j.Decision, s.plan.Target, versionOf(secret))}
 	}
-	return j.effect(v.version()), err
+	return j.effect(versionOf(secret)), err
 }
 
 // effect is that of a judgement about a Secret of a version.

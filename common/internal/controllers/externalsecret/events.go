@@ -44,7 +44,7 @@ func (h *handlers) watch(c controller.Controller, from cache.Cache, o Options) e
 	waker := &referrers.Waker{
 		Referrers: h.referrers,
 		Concerned: h.referrers.Claims,
-		Waits: func(es *v1alpha1.ExternalSecret) bool {
+		Waits: func(_ context.Context, es *v1alpha1.ExternalSecret) bool {
 			// What this operator has not looked at came from one of another class.
 			return h.objects.Peek(client.ObjectKeyFromObject(es)) == nil || !meta.IsStatusConditionTrue(es.Status.Conditions, v1alpha1.ConditionReady)
 		},

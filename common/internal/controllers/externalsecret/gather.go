@@ -72,37 +72,28 @@ type view struct {
 	yields bool
 }
 
-// cached is the view of the target from the cache, or as it was just written.
-func (g *gatherer) cached(ctx context.Context, s *subject) (view, error) {
+// cached is the metadata of the target from the cache, or as it was just written; nil if there is none.
+func (g *gatherer) cached(ctx context.Context, s *subject) (metav1.Object, error) {
 	m, err := s.obj.secret.Get(ctx, g.cache, s.targetKey(), resolve.SecretMetadata())
-	if err != nil {
-		return view{}, errors.Wrap(err, "cannot read the Secret")
+	if err != nil || m == nil {
+		return nil, errors.Wrap(err, "cannot read the Secret")
 	}
-	return s.view(ctx, m), nil
+	return m, nil
 }
 
-// peek is the live view of the target.
-func (g *gatherer) peek(ctx context.Context, s *subject) (view, error) {
+// peek is the metadata of the target, read live; nil if there is none.
+func (g *gatherer) peek(ctx context.Context, s *subject) (metav1.Object, error) {
 	m := resolve.SecretMetadata()
 	err := g.live.Get(ctx, s.targetKey(), m)
-	switch {
-	case kerrors.IsNotFound(err):
-		m = nil
-	case err != nil:
-		return view{}, errors.Wrap(err, "cannot read the Secret")
+	if kerrors.IsNotFound(err) {
+		return nil, nil
 	}
-	return s.view(ctx, m), nil
+	return m, errors.Wrap(err, "cannot read the Secret")
 }
 
 // view is that of a Secret; nil if there is none.
-func (s *subject) view(ctx context.Context, m *metav1.PartialObjectMetadata) view {
-	var v view
-	if m != nil {
-		v.secret = m // Not a nil pointer in an interface.
-	}
-	v.target = s.observe(ctx, v.secret)
-	v.yields = v.secret != nil && s.stillYields(ctx, v.secret)
-	return v
+func (s *subject) view(ctx context.Context, secret metav1.Object) view {
+	return view{secret, s.observe(ctx, secret), secret != nil && s.stillYields(ctx, secret)}
 }
 
 func (s *subject) observe(ctx context.Context, secret metav1.Object) policy.Target {
@@ -126,12 +117,12 @@ func (s *subject) stillYields(ctx context.Context, secret metav1.Object) bool {
 	return len(still) == len(s.obj.yields.keys)
 }
 
-// version is the resourceVersion of the target; empty if there is none.
-func (v view) version() string {
-	if v.secret == nil {
+// versionOf is the resourceVersion of a target; empty if there is none.
+func versionOf(secret metav1.Object) string {
+	if secret == nil {
 		return ""
 	}
-	return v.secret.GetResourceVersion()
+	return secret.GetResourceVersion()
 }
 
 // doubtful reports whether the API server must be asked before a decision that rests on a cache: where the Secret may

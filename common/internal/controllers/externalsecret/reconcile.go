@@ -122,6 +122,7 @@ func (r *Reconciler) outset(ctx context.Context, s *subject) (o *outcome, err er
 		return say(*refused, r.decider.hold()), nil
 	}
 	if err := r.gatherer.templates.follow(ctx, s.es, s.plan.Texts, &s.obj.templates); err != nil {
+		s.obj.attempts.Drop() // What is read now would be older than the templates.
 		return unread(err)
 	}
 	return nil, r.gatherer.parts.regard(ctx, s)
@@ -160,7 +161,7 @@ func (r *Reconciler) settle(ctx context.Context, s *subject) (policy.Decision, *
 	if err != nil {
 		return decision, nil, err
 	}
-	o := stopped(decision, s.plan.Target, v.version())
+	o := stopped(decision, s.plan.Target, versionOf(v.secret))
 	if o != nil {
 		s.obj.attempts.Drop()
 	}
@@ -169,15 +170,17 @@ func (r *Reconciler) settle(ctx context.Context, s *subject) (policy.Decision, *
 
 // look decides by what the caches show, and by the API server where they may be behind.
 func (r *Reconciler) look(ctx context.Context, s *subject) (policy.Decision, view, error) {
-	v, err := r.gatherer.cached(ctx, s)
+	secret, err := r.gatherer.cached(ctx, s)
 	if err != nil {
 		return policy.Decision{}, view{}, err
 	}
+	v := s.view(ctx, secret)
 	decision := r.decider.decide(s, v)
 	if doubtful(s, v, decision) {
-		if v, err = r.gatherer.peek(ctx, s); err != nil {
+		if secret, err = r.gatherer.peek(ctx, s); err != nil {
 			return policy.Decision{}, view{}, err
 		}
+		v = s.view(ctx, secret)
 		decision = r.decider.decide(s, v)
 	}
 	return decision, v, nil

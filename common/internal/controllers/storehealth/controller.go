@@ -16,7 +16,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
-	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
@@ -81,15 +80,9 @@ func (s *Suspects) lately(id string, now time.Time) bool {
 	return false
 }
 
-// newsOf has stores of a Kind validated again of which there is news.
-func newsOf(k provider.Kind) handler.TypedFuncs[refresh.Event, reconcile.Request] {
-	return handler.TypedFuncs[refresh.Event, reconcile.Request]{
-		GenericFunc: func(_ context.Context, e event.TypedGenericEvent[refresh.Event], q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
-			if e.Object.Namespace == "" && e.Object.Kind.GoName() == k.GoName() {
-				q.Add(reconcile.Request{NamespacedName: e.Object.Store})
-			}
-		},
-	}
+// news has a store validated again.
+func news(_ context.Context, e refresh.Event, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+	q.Add(reconcile.Request{NamespacedName: e.Store})
 }
 
 // Setup adds a loop for each Kind to a manager. live must not read from a cache.
@@ -126,7 +119,8 @@ func Setup(mgr manager.Manager, live client.Client, pool *dispatch.Pool, o setup
 		if err != nil {
 			return errors.Wrapf(err, "cannot watch %s", k.GoName())
 		}
-		if err := c.Watch(o.Bus.Source(newsOf(k))); err != nil {
+		concerns := func(e refresh.Event) bool { return e.Namespace == "" && e.Kind.GoName() == k.GoName() }
+		if err := c.Watch(o.Bus.Source(concerns, news)); err != nil {
 			return errors.Wrapf(err, "cannot watch credentials of %s", k.GoName())
 		}
 	}
