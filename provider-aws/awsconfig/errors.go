@@ -92,12 +92,18 @@ func throttled(err error) *provider.Error {
 	return e
 }
 
-var notAuthorized = regexp.MustCompile(`User: (arn:[\w+=,.@:/-]{1,300}) is not authorized to perform: ([\w:*-]{1,100})`)
+var notAuthorized = regexp.MustCompile(`User: (arn:[\w+=,.@:/-]+) is not authorized to perform: ([\w:*-]+)`)
+
+// Bounds of what is shown of AWS's text, in bytes.
+const (
+	maxUser   = 304
+	maxAction = 100
+)
 
 // deniedBy keeps who was denied what of AWS's text.
 func deniedBy(message string) string {
-	if m := notAuthorized.FindStringSubmatch(message); m != nil {
-		return m[1] + " may not " + m[2] + "; allow it in a policy"
+	if m := notAuthorized.FindStringSubmatch(message); m != nil && len(m[1]) <= maxUser {
+		return m[1] + " may not " + m[2][:min(len(m[2]), maxAction)] + "; allow it in a policy"
 	}
 	if strings.Contains(strings.ToUpper(message), "KMS") {
 		return "the KMS key of the secret may not be used; allow kms:Decrypt in a policy and in the key's"

@@ -71,14 +71,17 @@ func (c *Client) selected(s types.SecretListEntry, q provider.Query) (key string
 	return key, true
 }
 
+// maxFilter is the length of the value of a filter.
+const maxFilter = 512
+
 // filterable is what AWS takes as the value of a filter. A "!" in front would negate it.
-var filterable = regexp.MustCompile(`^[a-zA-Z0-9 :_@/+=.-][a-zA-Z0-9 :_@/+=.!-]{0,511}$`)
+var filterable = regexp.MustCompile(`^[a-zA-Z0-9 :_@/+=.-][a-zA-Z0-9 :_@/+=.!-]*$`)
 
 // filters has AWS leave out what cannot match.
 func filters(name string, tags map[string]string) []types.Filter {
 	var all []types.Filter
 	add := func(key types.FilterNameStringType, value string) {
-		if filterable.MatchString(value) && len(all) < maxFilters {
+		if len(value) <= maxFilter && filterable.MatchString(value) && len(all) < maxFilters {
 			all = append(all, types.Filter{Key: key, Values: []string{value}})
 		}
 	}

@@ -12,7 +12,10 @@ import (
 )
 
 const (
-	workloadField    = "spec.auth.workloadIdentity"
+	workloadField = "spec.auth.workloadIdentity"
+	// maxAudience is in bytes.
+	maxAudience = 1024
+
 	audienceField    = workloadField + ".audience"
 	accountField     = workloadField + ".serviceAccountRef"
 	emailField       = workloadField + ".serviceAccountEmail"
@@ -23,7 +26,7 @@ const (
 )
 
 var (
-	audience = regexp.MustCompile(`^(//iam\.googleapis\.com/|identitynamespace:)[A-Za-z0-9._:/-]{1,1000}$`)
+	audience = regexp.MustCompile(`^(//iam\.googleapis\.com/|identitynamespace:)[A-Za-z0-9._:/-]+$`)
 	email    = regexp.MustCompile(`^[A-Za-z0-9._-]{1,100}@[A-Za-z0-9.-]{1,200}$`)
 )
 
@@ -42,7 +45,7 @@ type workloadLogin struct {
 
 func newWorkloadLogin(p poster, w *v1alpha1.WorkloadIdentity, at logins, scopes []string, creds provider.Credentials) (login, error) {
 	switch {
-	case !audience.MatchString(w.Audience):
+	case !audience.MatchString(w.Audience) || len(w.Audience) > maxAudience:
 		return nil, provider.NewError(provider.Invalid, audienceField+": must name a provider, as //iam.googleapis.com/projects/NUMBER/locations/global/workloadIdentityPools/POOL/providers/PROVIDER or identitynamespace:POOL:PROVIDER")
 	case w.ServiceAccountEmail != "" && !email.MatchString(w.ServiceAccountEmail):
 		return nil, provider.NewError(provider.Invalid, emailField+": %q is not the email of a service account", w.ServiceAccountEmail)

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	pb "cloud.google.com/go/secretmanager/apiv1/secretmanagerpb"
 
@@ -28,11 +29,13 @@ const (
 	maxTopics      = 10
 	maxAnnotations = 16 << 10 // bytes of all keys and values, which must be less
 	maxKeyBytes    = 128
+	maxLabelRunes  = 63
 )
 
+// Lengths are checked beside the expressions: a class of Unicode that is repeated 63 times takes megabytes.
 var (
-	labelKey      = regexp.MustCompile(`^[\p{Ll}\p{Lo}][\p{Ll}\p{Lo}\p{N}_-]{0,62}$`)
-	labelValue    = regexp.MustCompile(`^[\p{Ll}\p{Lo}\p{N}_-]{0,63}$`)
+	labelKey      = regexp.MustCompile(`^[\p{Ll}\p{Lo}][\p{Ll}\p{Lo}\p{N}_-]*$`)
+	labelValue    = regexp.MustCompile(`^[\p{Ll}\p{Lo}\p{N}_-]*$`)
 	annotationKey = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$`)
 	topicName     = regexp.MustCompile(`^projects/[^/]+/topics/[^/]+$`)
 	kmsKeyName    = regexp.MustCompile(`^projects/[^/]+/locations/[^/]+/keyRings/[^/]+/cryptoKeys/[^/]+$`)
@@ -94,9 +97,9 @@ func (s settings) check(regional bool) error {
 		switch {
 		case strings.HasPrefix(k, reserved):
 			return refused("metadata.labels: key %s is reserved; choose another", shown(k))
-		case !labelKey.MatchString(k) || len(k) > maxKeyBytes:
+		case !labelKey.MatchString(k) || tooLong(k):
 			return refused("metadata.labels: key %s must have at most 63 lower-case letters, digits, _ and -, and begin with a letter", shown(k))
-		case !labelValue.MatchString(s.Labels[k]) || len(s.Labels[k]) > maxKeyBytes:
+		case !labelValue.MatchString(s.Labels[k]) || tooLong(s.Labels[k]):
 			return refused("metadata.labels: the value of %s must have at most 63 lower-case letters, digits, _ and -; use an annotation for others", shown(k))
 		}
 	}
@@ -286,4 +289,9 @@ func overlay(under, over map[string]string) map[string]string {
 	}
 	maps.Copy(out, over)
 	return out
+}
+
+// tooLong reports whether the key or the value of a label is.
+func tooLong(label string) bool {
+	return len(label) > maxKeyBytes || utf8.RuneCountInString(label) > maxLabelRunes
 }
