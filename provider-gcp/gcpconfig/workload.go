@@ -13,8 +13,8 @@ import (
 
 const (
 	workloadField = "spec.auth.workloadIdentity"
-	// maxAudience is in bytes.
-	maxAudience = 1024
+	// maxAudience is the length of an audience behind its prefix, in bytes.
+	maxAudience = 1000
 
 	audienceField    = workloadField + ".audience"
 	accountField     = workloadField + ".serviceAccountRef"
@@ -26,7 +26,7 @@ const (
 )
 
 var (
-	audience = regexp.MustCompile(`^(//iam\.googleapis\.com/|identitynamespace:)[A-Za-z0-9._:/-]+$`)
+	audience = regexp.MustCompile(`^(//iam\.googleapis\.com/|identitynamespace:)([A-Za-z0-9._:/-]+)$`)
 	email    = regexp.MustCompile(`^[A-Za-z0-9._-]{1,100}@[A-Za-z0-9.-]{1,200}$`)
 )
 
@@ -45,7 +45,7 @@ type workloadLogin struct {
 
 func newWorkloadLogin(p poster, w *v1alpha1.WorkloadIdentity, at logins, scopes []string, creds provider.Credentials) (login, error) {
 	switch {
-	case !audience.MatchString(w.Audience) || len(w.Audience) > maxAudience:
+	case !isAudience(w.Audience):
 		return nil, provider.NewError(provider.Invalid, audienceField+": must name a provider, as //iam.googleapis.com/projects/NUMBER/locations/global/workloadIdentityPools/POOL/providers/PROVIDER or identitynamespace:POOL:PROVIDER")
 	case w.ServiceAccountEmail != "" && !email.MatchString(w.ServiceAccountEmail):
 		return nil, provider.NewError(provider.Invalid, emailField+": %q is not the email of a service account", w.ServiceAccountEmail)
@@ -119,4 +119,10 @@ func (l workloadLogin) login(ctx context.Context) (token, error) {
 		return token{}, impersonationRefusals.explain(emailField, err)
 	}
 	return t, nil
+}
+
+// isAudience reports whether a text can name a workload identity provider or an identity namespace.
+func isAudience(text string) bool {
+	m := audience.FindStringSubmatch(text)
+	return m != nil && len(m[2]) <= maxAudience
 }
