@@ -55,7 +55,6 @@ func startPlane(ctx context.Context) (*Plane, error) {
 			return nil, err
 		}
 	}
-	ctrl.SetLogger(logr.Discard())
 	c, err := controlplane.Start(ctx, controlplane.WithCRDs(controlplane.Manifests(fake.CRDs, manifests.CRDs)...), controlplane.WithAuditLog())
 	if err != nil {
 		return nil, err
@@ -95,6 +94,7 @@ func Shared(t *testing.T) *Plane {
 
 // Main is the body of a TestMain: it runs the tests of a package, and stops what they have shared.
 func Main(m controlplane.Runner) {
+	ctrl.SetLogger(logr.Discard()) // before tests that start planes at the same time
 	code := m.Run()
 	var errs []error
 	if everywhere.end != nil {
