@@ -41,14 +41,14 @@ help: ## Show this list.
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: build
-build: ## Build every command into bin/: static, stripped, without paths of this machine.
+build: ## Build every command into bin/: static, stripped, without paths of this machine, and without gRPC's traces.
 	@for module in $(MODULES); do \
 		folder=$$(cd $$module && pwd); \
 		mains=$$(cd $$module && go list -f '{{if eq .Name "main"}}{{.Dir}}{{end}}' ./...); \
 		for main in $$mains; do \
 			case $${main#"$$folder"} in '' | /cmd/*) ;; *) continue ;; esac; \
 			echo "bin/$${main##*/}"; \
-			(cd $$module && go build -trimpath -ldflags '-s -w' -o $(BIN)/$${main##*/} $$main); \
+			(cd $$module && go build -trimpath -tags grpcnotrace -ldflags '-s -w' -o $(BIN)/$${main##*/} $$main); \
 		done; \
 	done
 

@@ -3,7 +3,8 @@ package template
 import (
 	"fmt"
 	"strings"
-	texttemplate "text/template"
+
+	texttemplate "github.com/DataDog/datadog-agent/pkg/template/text"
 
 	"github.com/Masterminds/sprig/v3"
 )

@@ -12,6 +12,7 @@
 //
 //   - env, expandenv and getHostByName do not exist, nor does the builtin call, because no value
 //     in a template is a function.
+//   - Of methods, those of times, durations and versions exist that compute, as now.Year does.
 //   - dateInZone, date_in_zone and htmlDateInZone know the zones UTC and Local only: every other
 //     zone would be read from a file.
 //   - genPrivateKey makes no DSA keys: their parameters take seconds to minutes.

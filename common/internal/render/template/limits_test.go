@@ -111,7 +111,7 @@ var limitCases = map[string]struct {
 	"a dict that holds itself, lt":     {`{{ $d := dict }}{{ $_ := set $d "self" $d }}{{ lt $d $d }}`, "holds itself"},
 	"a dict that holds itself, slice":  {`{{ $d := dict }}{{ $_ := set $d "self" $d }}{{ slice (list 1) $d }}`, "holds itself"},
 	"a dict that holds itself, int":    {`{{ $d := dict }}{{ $_ := set $d "self" $d }}{{ int $d }}`, "holds itself"},
-	"a dict that holds itself, method": {`{{ $d := dict }}{{ $_ := set $d "self" $d }}{{ (semver "1.2.3").Scan $d }}`, "holds itself"},
+	"a dict that holds itself, method": {`{{ $d := dict }}{{ $_ := set $d "self" $d }}{{ (semver "1.2.3").Compare $d }}`, "holds itself"},
 	"a list in each other":             {`{{ $x := list }}{{ range 200 }}{{ $x = list $x }}{{ end }}{{ $x }}`, "more than 100 deep"},
 
 	"a large expression":              {`{{ mustRegexMatch "(a{1000}b{1000}){1000}" "x" }}`, "malformed"},

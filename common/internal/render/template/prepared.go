@@ -2,7 +2,8 @@ package template
 
 import (
 	"sync"
-	texttemplate "text/template"
+
+	texttemplate "github.com/DataDog/datadog-agent/pkg/template/text"
 )
 
 // maxShelf bounds the texts of the templates that are kept prepared, in bytes. Prepared they take some

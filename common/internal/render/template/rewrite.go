@@ -203,12 +203,16 @@ func (rw *rewriter) pipe(p *parse.PipeNode, depth int) int {
 
 // command rewrites one command of a pipeline; piped says that it gets the value of the one before.
 func (rw *rewriter) command(c *parse.CommandNode, piped bool, depth int) int {
-	steps := 0
+	steps, first := 0, c.Args[0]
 	for i, a := range c.Args {
 		steps += rw.operand(a, depth)
 		if id, ok := a.(*parse.IdentifierNode); ok && i > 0 {
 			rw.arguments(id, 0)
 		}
+		c.Args[i] = rw.bind(a)
+	}
+	if call, ok := c.Args[0].(*parse.PipeNode); ok && call != first {
+		c.Args = append(call.Cmds[0].Args, c.Args[1:]...) // It takes the arguments.
 	}
 	if id, ok := c.Args[0].(*parse.IdentifierNode); ok {
 		given := len(c.Args) - 1
@@ -311,14 +315,11 @@ func (rw *rewriter) arguments(id *parse.IdentifierNode, given int) {
 	}
 }
 
-// guardOf returns the hidden function for the arguments of a command that begins with n, if that
-// calls what no rule bounds: a native function or a method.
+// guardOf returns the hidden function for the arguments of a command that begins with n, if that is a native
+// function that no rule bounds.
 func guardOf(n parse.Node) string {
-	switch n := n.(type) {
-	case *parse.IdentifierNode:
-		return guards[n.Ident]
-	case *parse.FieldNode, *parse.VariableNode, *parse.ChainNode:
-		return hiddenGive
+	if id, ok := n.(*parse.IdentifierNode); ok {
+		return guards[id.Ident]
 	}
 	return ""
 }

@@ -4,7 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"reflect"
-	texttemplate "text/template"
+
+	texttemplate "github.com/DataDog/datadog-agent/pkg/template/text"
 )
 
 // A run is one rendering of one template.
@@ -55,7 +56,7 @@ const (
 	hiddenLeave   = "_leave"
 	hiddenMeasure = "_measure"
 	hiddenRange   = "_range"
-	hiddenGive    = "_give"
+	hiddenMethod  = "_method"
 	hiddenPass    = "_pass"
 	hiddenKey     = "_key"
 )
@@ -71,8 +72,8 @@ func (r *run) hidden(name string) any {
 		return r.leave
 	case hiddenRange:
 		return r.rangeOver
-	case hiddenGive:
-		return r.give
+	case hiddenMethod:
+		return r.method
 	case hiddenPass:
 		return r.pass
 	case hiddenKey:
@@ -116,16 +117,6 @@ func (r *run) measure(v any) (any, error) {
 		return nil, err
 	}
 	return v, r.budget.spend(n/128, 0)
-}
-
-// give is around the arguments of methods. Their results are at most four times as large: the
-// texts of dates.
-func (r *run) give(v any) (any, error) {
-	n, err := sizeOf(reflect.ValueOf(v))
-	if err != nil {
-		return nil, err
-	}
-	return v, r.budget.spend(n/64, 4*n)
 }
 
 // pass charges for an argument of index.
