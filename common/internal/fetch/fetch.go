@@ -32,14 +32,18 @@ type Want struct {
 	Attempt  Attempt
 	Why      policy.Why
 	Stores   Stores
+	// Basis identifies what is stored of an earlier answer, as it was before the stores are asked; empty for none. The
+	// answer may replace that and nothing else: what another operator has stored meanwhile may be of a later answer.
+	Basis string
 }
 
 // An Answer is what stores have said.
 type Answer struct {
 	// Values are nil until all of them have answered.
 	Values render.Values
-	// At is when they were asked.
-	At time.Time
+	// At is when they were asked, and Basis that of the Want by which they were.
+	At    time.Time
+	Basis string
 	// Wait is how long the attempt is held back, since it has failed.
 	Wait time.Duration
 	// Pending is true while they have yet to answer.
@@ -66,7 +70,7 @@ func (f *Fetcher) Take(w *Want) Answer {
 		return Answer{Pending: true}
 	}
 	w.Attempts.set(nil)
-	return Answer{Values: w.Stores.within(values), At: r.at}
+	return Answer{Values: w.Stores.within(values), At: r.at, Basis: r.basis}
 }
 
 // Ask asks the stores, unless ready is false: then something else than they is missing. It returns the verdict that one
@@ -87,7 +91,7 @@ func (f *Fetcher) Ask(w Want, ready bool) *status.Verdict {
 		}
 		f.Enqueue(w.Key, priority-1)
 	}
-	r := read(w.Attempt, f.Now(), w.Stores.Plan, loaders, urgency, done)
+	r := read(w, f.Now(), loaders, urgency, done)
 	w.Attempts.set(r)
 	r.start(done)
 	return nil

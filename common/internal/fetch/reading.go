@@ -13,23 +13,24 @@ import (
 // reading is a read under way for one object: a ticket for each store.
 type reading struct {
 	attempt Attempt
-	// at is when it was asked for.
+	// at is when it was asked for, basis what was stored then.
 	at      time.Time
+	basis   string
 	tickets map[v1alpha1.StoreRef]*dispatch.Ticket
 	missing atomic.Int32
 }
 
 // read asks the stores for which there are loaders for their secrets. done is called when all have answered, and
 // told whether one of them failed.
-func read(a Attempt, at time.Time, p render.Plan, loaders map[v1alpha1.StoreRef]*dispatch.Loader, u dispatch.Urgency, done func(failed bool)) *reading {
+func read(w Want, at time.Time, loaders map[v1alpha1.StoreRef]*dispatch.Loader, u dispatch.Urgency, done func(failed bool)) *reading {
 	reads := map[v1alpha1.StoreRef][]provider.Read{}
-	for _, s := range p.Sources {
+	for _, s := range w.Stores.Plan.Sources {
 		if loaders[s.Store] == nil || s.Generator {
 			continue // It lies in a part.
 		}
 		reads[s.Store] = append(reads[s.Store], s.Read)
 	}
-	r := &reading{attempt: a, at: at, tickets: make(map[v1alpha1.StoreRef]*dispatch.Ticket, len(reads))}
+	r := &reading{attempt: w.Attempt, at: at, basis: w.Basis, tickets: make(map[v1alpha1.StoreRef]*dispatch.Ticket, len(reads))}
 	// One more than there are stores, so that done does not run before the tickets are kept.
 	r.missing.Store(int32(len(reads)) + 1)
 	arrived := func() {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"testing"
 )
 
 // RoundTripper is an http.RoundTripper that is a function.
@@ -124,4 +125,49 @@ func (g *Gate) Close(f func(*http.Request) bool) (open func()) {
 		defer g.mu.Unlock()
 		g.refuse = nil
 	}
+}
+
+// A Pause holds one request of an operator back before it is sent.
+type Pause struct {
+	mu    sync.Mutex
+	match func(*http.Request) bool
+	held  chan struct{}
+	over  chan struct{}
+	// End lets it go.
+	End func()
+}
+
+// NewPause returns a Pause that ends with the test at the latest.
+func NewPause(t *testing.T) *Pause {
+	p := &Pause{held: make(chan struct{}), over: make(chan struct{})}
+	p.End = sync.OnceFunc(func() { close(p.over) })
+	t.Cleanup(p.End)
+	return p
+}
+
+// Before holds the next request back that f matches.
+func (p *Pause) Before(f func(*http.Request) bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.match = f
+}
+
+// Wait returns when a request is held back.
+func (p *Pause) Wait() { <-p.held }
+
+// Wrap is a rest.Config's WrapTransport.
+func (p *Pause) Wrap(next http.RoundTripper) http.RoundTripper {
+	return RoundTripper(func(r *http.Request) (*http.Response, error) {
+		p.mu.Lock()
+		hit := p.match != nil && p.match(r)
+		if hit {
+			p.match = nil
+		}
+		p.mu.Unlock()
+		if hit {
+			close(p.held)
+			<-p.over
+		}
+		return next.RoundTrip(r)
+	})
 }

@@ -3,6 +3,7 @@ package contribution_test
 import (
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -11,7 +12,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/internal/handoff"
@@ -398,6 +402,51 @@ func TestPartEdited(t *testing.T) {
 
 // TestPartReplaced has somebody put another part in place of the one that is recorded, with all that is known of it,
 // while its module does not run.
+// TestPausedContributor has the operator of a module stop for a while between what its provider answered and the write of
+// the part. Meanwhile another one of the module serves the object, with a later answer.
+func TestPausedContributor(t *testing.T) {
+	t.Parallel()
+	for _, method := range []string{http.MethodGet, http.MethodPatch} {
+		t.Run(method, func(t *testing.T) {
+			e := newModulesEnv(t, leads)
+			paused := testenv.NewPause(t)
+			e.Config = rest.CopyConfig(e.Config) // The other module has its own.
+			e.Config.Wrap(paused.Wrap)
+			e.begin(helps)
+			for _, b := range []*fake.Backend{e.Backend, e.other} {
+				b.Put("db", []byte("first"))
+			}
+			e.Create(e.mixed("db", func(es *v1alpha1.ExternalSecret) {
+				es.Spec.RefreshPolicy, es.Spec.DataFrom = v1alpha1.RefreshOnChange, nil
+			}))
+			e.wantSynced("db")
+			part := e.parts()[0]
+
+			e.other.Put("db", []byte("old"))
+			paused.Before(func(r *http.Request) bool {
+				return r.Method == method && strings.HasSuffix(r.URL.Path, "/secrets/"+part.Name)
+			})
+			e.ask("db", "again")
+			paused.Wait()
+			e.other.Put("db", []byte("new"))
+			stop := e.Module("beside", helps, e.Server.OtherKinds(), operator.WithPresence(swift),
+				operator.WithFlags(func(f *operator.Flags) { f.PresenceNamespace = e.NS }))
+			e.wantSynced("db")
+			e.WantSecret("db", "other", "new")
+			stop()
+			want := handoff.RecordOf(&e.parts()[0]).Reads.Version
+			paused.End()
+
+			// It serves a later request when it is done with what it paused at.
+			e.ask("db", "later")
+			e.wantSynced("db")
+			if diff := cmp.Diff(want, handoff.RecordOf(&e.parts()[0]).Reads.Version); diff != "" {
+				t.Errorf("Somebody has written an answer that is older than that in the part. -want, +got:\n%s", diff)
+			}
+		})
+	}
+}
+
 func TestPartReplaced(t *testing.T) {
 	e := newModulesEnv(t, leads, helps)
 	e.put("db", "one")

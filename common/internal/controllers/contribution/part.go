@@ -68,29 +68,42 @@ func (k partKeeper) fits(s *subject) bool {
 }
 
 // store writes what was read, unless it is there, and reports whether it is not what the part held. Where nothing is new,
-// the time is written now and then.
-func (k partKeeper) store(ctx context.Context, s *subject, reads handoff.Reads, data map[string][]byte) (anew bool, err error) {
+// the time is written now and then. A part that holds something else than basis is not written, since another operator
+// has done so meanwhile.
+func (k partKeeper) store(ctx context.Context, s *subject, reads handoff.Reads, data map[string][]byte, basis string) (anew bool, err error) {
 	if err := k.load(ctx, s); err != nil {
 		return false, err
 	}
-	if is := s.record.Reads; k.fits(s) && k.isOurs(s) && !s.obj.part.version.Edited(s.part) &&
-		is != nil && is.Same(reads) && reads.At.Sub(is.At) < policy.Heartbeat {
+	if k.holds(s, reads) {
 		return false, nil
 	}
 	live, err := k.read(ctx, s)
 	if err != nil {
 		return false, err
 	}
-	is := s.record.Reads
+	was, seen := handoff.Record{}, handoff.Record{}
 	if live != nil {
-		was := handoff.RecordOf(live)
-		if was.UID == s.es.UID && was.Reads != nil && was.Reads.Hash == reads.Hash {
-			reads.Version = was.Reads.Version
-		}
-		is = was.Reads
+		was = handoff.RecordOf(live)
+		seen, _ = handoff.Of(live.Annotations) // as the cache shows it
 	}
-	anew = is == nil || is.Version != reads.Version || live == nil
+	if basisOf(seen) != basis {
+		if live != nil {
+			s.obj.part.last.Wrote(metadataOf(live))
+		}
+		return false, errMoved
+	}
+	if was.UID == s.es.UID && was.Reads != nil && was.Reads.Hash == reads.Hash {
+		reads.Version = was.Reads.Version
+	}
+	anew = basisOf(was) != reads.Version
 	return anew, k.write(ctx, s, live, handoff.Record{Kind: "ExternalSecret", Name: s.es.Name, UID: s.es.UID, Class: k.self.Class, Reads: &reads}, data)
+}
+
+// holds reports whether the part holds what was read, and has said so not long ago.
+func (k partKeeper) holds(s *subject, reads handoff.Reads) bool {
+	is := s.record.Reads
+	return k.fits(s) && k.isOurs(s) && !s.obj.part.version.Edited(s.part) &&
+		is != nil && is.Same(reads) && reads.At.Sub(is.At) < policy.Heartbeat
 }
 
 // mend gives the part the labels and the owner that it shall have; it returns false if there is no such part any more.
@@ -130,11 +143,27 @@ func (k partKeeper) write(ctx context.Context, s *subject, live *corev1.Secret, 
 	if err != nil {
 		return k.self.WriteError(err)
 	}
-	m := &metav1.PartialObjectMetadata{ObjectMeta: *next.ObjectMeta.DeepCopy()}
-	m.ManagedFields = nil
+	m := metadataOf(next)
 	s.obj.part.set(m)
 	s.see(m)
 	return nil
+}
+
+// metadataOf is that of a part, as caches hold it.
+func metadataOf(part *corev1.Secret) *metav1.PartialObjectMetadata {
+	m := &metav1.PartialObjectMetadata{ObjectMeta: *part.ObjectMeta.DeepCopy()}
+	m.ManagedFields = nil
+	return m
+}
+
+// basis identifies what the part holds; empty if there is none.
+func (s *subject) basis() string { return basisOf(s.record) }
+
+func basisOf(r handoff.Record) string {
+	if r.Reads == nil {
+		return ""
+	}
+	return r.Reads.Version
 }
 
 // remove deletes the part, if it is one.

@@ -158,7 +158,7 @@ func (r *Reconciler) hold() time.Duration { return policy.Jitter(holdInterval, r
 func (r *Reconciler) fetch(ctx context.Context, s *subject, why policy.Why) (reconcile.Result, error) {
 	w := fetch.Want{
 		Key: s.key(), Attempts: &s.obj.attempts, Attempt: fetch.AttemptOf(s.es, s.metadata()),
-		Why: why, Stores: s.stores,
+		Why: why, Stores: s.stores, Basis: s.basis(),
 	}
 	a := r.fetcher.Take(&w)
 	switch {
@@ -180,7 +180,7 @@ func (r *Reconciler) hand(ctx context.Context, s *subject, a fetch.Answer) (reco
 	reads, err := r.collect(s, a.Values)
 	anew := false
 	if err == nil {
-		anew, err = r.store(ctx, s, reads, a.At)
+		anew, err = r.store(ctx, s, reads, a)
 	}
 	var refused *provider.Error
 	switch {
@@ -212,22 +212,22 @@ func (r *Reconciler) collect(s *subject, values render.Values) ([]handoff.Read, 
 	return reads, nil
 }
 
-// store plans the next refresh, and writes what was read at a time. anew is true if it is not what the part held.
-func (r *Reconciler) store(ctx context.Context, s *subject, read []handoff.Read, at time.Time) (anew bool, err error) {
+// store plans the next refresh, and writes what was read by an answer. anew is true if it is not what the part held.
+func (r *Reconciler) store(ctx context.Context, s *subject, read []handoff.Read, a fetch.Answer) (anew bool, err error) {
 	data, entries, err := handoff.Pack(read)
 	if err != nil {
 		return false, err
 	}
 	reads := handoff.Reads{
 		Version: handoff.NewVersion(), Hash: target.HashInputs(s.es.UID, handoff.Content(data)), Entries: entries,
-		Request: s.es.Annotations[v1alpha1.RefreshRequestAnnotation], Metadata: s.metadata(), Labels: s.stores.Labels(), At: at,
+		Request: s.es.Annotations[v1alpha1.RefreshRequestAnnotation], Metadata: s.metadata(), Labels: s.stores.Labels(), At: a.At,
 	}
 	s.obj.next = time.Time{}
 	if policy.Periodic(s.es.Spec.RefreshPolicy, s.stores.Plan.Interval) {
-		s.obj.next = at.Add(policy.Jitter(s.stores.Plan.Interval, r.opts.Random()))
+		s.obj.next = a.At.Add(policy.Jitter(s.stores.Plan.Interval, r.opts.Random()))
 		reads.Next = s.obj.next
 	}
-	return r.parts.store(ctx, s, reads, data)
+	return r.parts.store(ctx, s, reads, data, a.Basis)
 }
 
 // handedOver says that the part has what the object wants of this operator.

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/internal/fetch"
 	"github.com/direct-secrets/direct-secrets/common/internal/policy"
 	"github.com/direct-secrets/direct-secrets/common/internal/render"
 	"github.com/direct-secrets/direct-secrets/common/internal/target"
@@ -33,13 +34,14 @@ type answer struct {
 	inputs string
 	// shape makes the values, once.
 	shape func() (render.Output, error)
-	// at is when it was asked.
-	at time.Time
+	// at is when it was asked, basis the hash of what the target held of the object then.
+	at    time.Time
+	basis string
 }
 
-// newAnswer returns the answer in values that were asked for at a time, with the texts of templates.
-func newAnswer(s *subject, values render.Values, texts render.Texts, at time.Time) *answer {
-	a := &answer{at: at}
+// newAnswer returns the answer of stores, of which values may lie in parts, with the texts of templates.
+func newAnswer(s *subject, values render.Values, texts render.Texts, got fetch.Answer) *answer {
+	a := &answer{at: got.At, basis: got.Basis}
 	a.read, a.err = render.Read(s.es, s.plan, values)
 	a.shape = sync.OnceValues(func() (render.Output, error) { return render.Shape(s.es, s.plan, a.read, texts) })
 	if inputs := render.Inputs(s.es, s.plan, a.read, texts); inputs != nil {
@@ -71,11 +73,12 @@ type effect struct {
 }
 
 // judgement is what an answer means for a Secret: what is to be done, what is to be written, and the keys left out
-// because other ExternalSecrets hold them.
+// because other ExternalSecrets hold them. basis is the hash of what the Secret holds of the object.
 type judgement struct {
 	policy.Decision
 	desired target.Desired
 	yielded []string
+	basis   string
 }
 
 // applier writes targets.
@@ -95,7 +98,7 @@ func (p *applier) judge(ctx context.Context, s *subject, secret metav1.Object, a
 		return judgement{policy.Decide(s.self(policy.NotDue), t, &policy.Reading{
 			Gone: a.read.Gone != nil, Values: a.read.Values, Keys: a.read.Values,
 			Hash: t.Mark.Hash, Fields: t.Mark.Fields, Same: true,
-		}), d, t.Mark.Yields}
+		}), d, t.Mark.Yields, t.Mark.Hash}
 	}
 	out, err := a.shaped()
 	d := s.desired(out)
@@ -109,7 +112,7 @@ func (p *applier) judge(ctx context.Context, s *subject, secret metav1.Object, a
 		Failed: err != nil, Gone: a.read.Gone != nil,
 		Values: a.read.Values, Keys: len(d.Data),
 		Hash: d.Mark.Hash, Fields: d.Mark.Fields,
-	}), d, yielded}
+	}), d, yielded, t.Mark.Hash}
 }
 
 // made reports whether what a Secret holds was made from the same inputs, and returns what of it is ours.
@@ -124,7 +127,9 @@ func (p *applier) made(ctx context.Context, s *subject, secret metav1.Object, t 
 }
 
 // apply carries out what an answer means for the target. What the cache says decides whether anything
-// is to be done; what is done rests on a live read, but for a create, which cannot overwrite.
+// is to be done; what is done rests on a live read, but for a create, which cannot overwrite. A target that holds
+// something else of the object than when the provider was asked is not written: of two operators that overlap, the one
+// whose answer is later has the last word.
 func (p *applier) apply(ctx context.Context, s *subject, a *answer) (effect, error) {
 	secret, err := p.gatherer.cached(ctx, s)
 	if err != nil {
@@ -160,6 +165,13 @@ func (p *applier) applyLive(ctx context.Context, s *subject, a *answer) (effect,
 		secret = live
 	}
 	j := p.judge(ctx, s, secret, a)
+	if j.basis != a.basis {
+		// Another operator has written since the provider was asked, maybe what it said later. It is asked again.
+		if live != nil {
+			s.remember(live)
+		}
+		return effect{}, errMoved
+	}
 	switch j.Action {
 	case policy.Nothing, policy.Keep:
 		if live != nil && j.Action == policy.Nothing {

@@ -190,7 +190,7 @@ func (r *Reconciler) look(ctx context.Context, s *subject) (policy.Decision, vie
 func (r *Reconciler) fetch(ctx context.Context, s *subject) (*outcome, error) {
 	w := fetch.Want{
 		Key: s.key(), Attempts: &s.obj.attempts, Attempt: fetch.AttemptOf(s.es, s.metadata()),
-		Why: s.stance.why, Stores: s.stores,
+		Why: s.stance.why, Stores: s.stores, Basis: s.stance.basis,
 	}
 	a := r.fetcher.Take(&w)
 	s.stance.why = w.Why
@@ -229,7 +229,7 @@ func (r *Reconciler) answered(ctx context.Context, s *subject, got fetch.Answer)
 	if err != nil {
 		return unread(err)
 	}
-	return r.apply(ctx, s, newAnswer(s, values, texts, got.At))
+	return r.apply(ctx, s, newAnswer(s, values, texts, got))
 }
 
 // apply brings the target to what was read.

@@ -46,6 +46,8 @@ type identity struct {
 type stance struct {
 	// why says why the provider is to be read.
 	why policy.Why
+	// basis is the hash of what the target holds of this object.
+	basis string
 	// yields is true while other ExternalSecrets still hold keys that this one wants.
 	yields bool
 	// lost is true if the target is not as this object left it.
