@@ -39,6 +39,12 @@ type limited struct{ next http.RoundTripper }
 
 // RoundTrip implements http.RoundTripper.
 func (l limited) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Body != nil {
+		// The SDK closes a body as soon as there is an answer. Then its WriteTo, other than its Read, returns io.EOF as an
+		// error, for which net/http closes the connection under the answer.
+		r = r.WithContext(r.Context())
+		r.Body = struct{ io.ReadCloser }{r.Body}
+	}
 	resp, err := l.next.RoundTrip(r)
 	if err == nil {
 		resp.Body = body{io.LimitReader(resp.Body, maxAnswer), resp.Body}

@@ -4,6 +4,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 )
 
@@ -49,4 +50,32 @@ func TestHTTPClient(t *testing.T) {
 	if err := resp.Body.Close(); err != nil {
 		t.Error(err)
 	}
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// TestRequestBody hides WriteTo of a request's body from net/http: that of the SDK fails once there is an answer.
+func TestRequestBody(t *testing.T) {
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://aws.example", io.NopCloser(strings.NewReader("{}")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := req.Body.(io.WriterTo); !ok {
+		t.Fatal("the body has no WriteTo to be hidden")
+	}
+	sent := ""
+	resp, err := limited{roundTripper(func(r *http.Request) (*http.Response, error) {
+		if _, ok := r.Body.(io.WriterTo); ok {
+			t.Error("RoundTrip: the body has WriteTo")
+		}
+		b, err := io.ReadAll(r.Body)
+		sent = string(b)
+		return &http.Response{Body: http.NoBody}, err
+	})}.RoundTrip(req)
+	if err != nil || sent != "{}" {
+		t.Errorf("RoundTrip: sent %q, %v", sent, err)
+	}
+	_ = resp.Body.Close()
 }
