@@ -41,6 +41,8 @@ func (d *decider) due(s *subject) policy.Why {
 		reason == v1alpha1.ReasonSecretMissing && s.es.Spec.Target.CreationPolicy == v1alpha1.CreateMerge,
 		reason == v1alpha1.ReasonConflict && s.obj.fight.Wait(now) > 0:
 		failing = false // The provider is not the cause.
+	case s.obj.gone.mended.Load():
+		failing = true
 	}
 	return policy.RefreshDue(policy.RefreshInput{
 		Policy:               s.es.Spec.RefreshPolicy,

@@ -19,6 +19,7 @@ import (
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/internal/handoff"
+	"github.com/direct-secrets/direct-secrets/common/internal/policy"
 	"github.com/direct-secrets/direct-secrets/common/internal/queue"
 	"github.com/direct-secrets/direct-secrets/common/internal/referrers"
 	"github.com/direct-secrets/direct-secrets/common/internal/resolve"
@@ -44,11 +45,8 @@ func (h *handlers) watch(c controller.Controller, from cache.Cache, o Options) e
 	waker := &referrers.Waker{
 		Referrers: h.referrers,
 		Concerned: h.referrers.Claims,
-		Waits: func(_ context.Context, es *v1alpha1.ExternalSecret) bool {
-			// What this operator has not looked at came from one of another class.
-			return h.objects.Peek(client.ObjectKeyFromObject(es)) == nil || !meta.IsStatusConditionTrue(es.Status.Conditions, v1alpha1.ConditionReady)
-		},
-		Free: h.free,
+		Waits:     h.waits,
+		Free:      h.mended,
 	}
 	for _, s := range append([]source.Source{
 		source.Kind[client.Object](from, &v1alpha1.ExternalSecret{}, h.objectEvents()),
@@ -64,10 +62,29 @@ func (h *handlers) watch(c controller.Controller, from cache.Cache, o Options) e
 	return errors.Wrap(err, "cannot watch Secrets")
 }
 
+// waits reports whether a change of a store may help an object: it is not in step, or by its deletionPolicy it is in step
+// without what was gone, which an earlier process may know. What this operator has not looked at came from one of another
+// class.
+func (h *handlers) waits(_ context.Context, es *v1alpha1.ExternalSecret) bool {
+	obj := h.objects.Peek(client.ObjectKeyFromObject(es))
+	if obj == nil || obj.gone.lacks.Load() || !meta.IsStatusConditionTrue(es.Status.Conditions, v1alpha1.ConditionReady) {
+		return true
+	}
+	return !obj.attempts.Begun() && policy.OnGone(es.Spec.Target.DeletionPolicy, true, 0) != policy.KeepAll
+}
+
 // free lets the next try of an object go at once.
 func (h *handlers) free(key types.NamespacedName) {
 	if obj := h.objects.Peek(key); obj != nil {
 		obj.attempts.Hold(time.Time{})
+	}
+}
+
+// mended has an object read again for which a store has changed.
+func (h *handlers) mended(key types.NamespacedName) {
+	h.free(key)
+	if obj := h.objects.Peek(key); obj != nil {
+		obj.gone.mended.Store(true)
 	}
 }
 

@@ -355,6 +355,52 @@ func TestAbsentOnPurpose(t *testing.T) {
 	}
 }
 
+// TestStoreMended points a store at a place that lacks what the spec names, as a mistyped region does, and back.
+func TestStoreMended(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason  string
+		policy  v1alpha1.DeletionPolicy
+		there   []string // in the wrong place
+		without map[string]string
+		restart bool
+	}{
+		"Secret":  {"The Secret that was deleted comes back.", v1alpha1.DeletionDelete, nil, nil, false},
+		"Keys":    {"The keys that were taken come back.", v1alpha1.DeletionMerge, []string{"a"}, holds("a", "x"), false},
+		"Restart": {"So they do with an operator that has not read them.", v1alpha1.DeletionMerge, []string{"a"}, holds("a", "x"), true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			e := newEnv(t)
+			wrong := e.Server.Backend("wrong")
+			for _, key := range tc.there {
+				wrong.Put(key, []byte("x"))
+			}
+			for _, key := range []string{"a", "b"} {
+				e.Backend.Put(key, []byte("x"))
+			}
+			point := func(backend string) {
+				testenv.Update(e.Client, e.Store("store", ""), func(s *fakev1.FakeStore) { s.Spec.Backend = backend })
+			}
+			e.synced("pair", testenv.Fills("a", "a", "b", "b"), deletes(tc.policy), func(es *v1alpha1.ExternalSecret) {
+				es.Spec.RefreshPolicy = v1alpha1.RefreshOnChange
+			})
+			point("wrong")
+			e.refresh("pair")
+			e.wantData("pair", tc.without)
+			if tc.restart {
+				e.Stop()
+				e.Start()
+				e.synced("later", testenv.Fills("a", "a"))
+			}
+			e.wantData("pair", tc.without)
+			point("main")
+			e.wantData("pair", holds("a", "x", "b", "x"))
+			e.WantReady("pair", v1alpha1.ReasonSecretSynced)
+		})
+	}
+}
+
 // TestComesBack has the value come back by itself, at the next periodic refresh.
 func TestComesBack(t *testing.T) {
 	e := newEnv(t)

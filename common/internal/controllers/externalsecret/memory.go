@@ -36,9 +36,16 @@ type object struct {
 	since time.Time
 	// shared is true if several operators contribute to the object.
 	shared atomic.Bool
+	gone   gone
 	// status and secret are those that this process wrote last, until the caches show them.
 	status overlay.Object[*v1alpha1.ExternalSecret]
 	secret overlay.Object[*metav1.PartialObjectMetadata]
+}
+
+// gone is what is known of values that do not exist.
+type gone struct {
+	// lacks is true if the last answer was without some; mended once a store has changed since, which may have them.
+	lacks, mended atomic.Bool
 }
 
 // content is the hash of a spec that a generation had, but for what bears neither on values nor on where they go.

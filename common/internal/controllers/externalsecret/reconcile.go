@@ -258,6 +258,8 @@ func (r *Reconciler) succeed(ctx context.Context, s *subject, a *answer, e effec
 	r.fetcher.Backoff.Forget(reconcile.Request{NamespacedName: s.key()})
 	s.obj.next, s.obj.yields, s.obj.misses = time.Time{}, e.yields, 0
 	s.obj.good = a.at
+	s.obj.gone.lacks.Store(a.read.Gone != nil)
+	s.obj.gone.mended.Store(false)
 	r.reporter.took(s, a.at)
 	if policy.Periodic(s.es.Spec.RefreshPolicy, s.plan.Interval) {
 		s.obj.next = a.at.Add(policy.Jitter(s.plan.Interval, r.decider.random()))
