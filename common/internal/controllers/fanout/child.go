@@ -145,13 +145,14 @@ func (c *children) written(parent client.Object, full *unstructured.Unstructured
 
 // +kubebuilder:rbac:groups=direct-secrets.io,resources=externalsecrets;pushsecrets,verbs=delete,roleName=cluster
 
-// withdraw removes the children in a namespace that are not wanted any more; those by another name than now only
-// after the new one is there. What this object did not make is left. With a child its Secret may go for good, so none
-// goes for what only the cache says: it may not have the labels of the namespace yet that the parent is about.
-func (c *children) withdraw(ctx context.Context, parent client.Object, want desired, chosen choice, namespace string, admitted bool) error {
+// withdraw removes the children in a namespace that are not wanted any more; those by another name than now only once
+// the new one has taken their place. Until then it says what they wait for. What this object did not make is left. With a
+// child its Secret may go for good, so none goes for what only the cache says: it may not have the labels of the namespace
+// yet that the parent is about.
+func (c *children) withdraw(ctx context.Context, parent client.Object, want desired, chosen choice, namespace string, admitted bool) (waits string, err error) {
 	all, err := c.list(ctx, parent, client.InNamespace(namespace))
 	if err != nil {
-		return err
+		return "", err
 	}
 	for _, cached := range all {
 		if cached.GetDeletionTimestamp() != nil || admitted && cached.GetName() == want.name {
@@ -161,16 +162,34 @@ func (c *children) withdraw(ctx context.Context, parent client.Object, want desi
 		err := c.client.Get(ctx, client.ObjectKeyFromObject(cached), child)
 		if err == nil && c.owns(parent, child) {
 			if err := c.unwanted(ctx, parent, chosen, namespace, admitted); err != nil {
-				return err
+				return "", err
+			}
+			if admitted {
+				if waits, err = c.successor(ctx, types.NamespacedName{Namespace: namespace, Name: want.name}, child); waits != "" || err != nil {
+					return waits, err
+				}
 			}
 			uid, version := child.GetUID(), child.GetResourceVersion()
 			err = c.client.Delete(ctx, child, client.Preconditions{UID: &uid, ResourceVersion: &version})
 		}
 		if client.IgnoreNotFound(err) != nil {
-			return err
+			return "", err
 		}
 	}
-	return nil
+	return "", nil
+}
+
+// successor says what a child that was renamed waits for: the one that replaces it must be Ready, since what the old one
+// made goes with it.
+func (c *children) successor(ctx context.Context, key types.NamespacedName, old client.Object) (waits string, err error) {
+	next := c.newChild()
+	if err := c.client.Get(ctx, key, next); err != nil {
+		return "", err
+	}
+	if c.ready(next) {
+		return "", nil
+	}
+	return fmt.Sprintf("%s %q stays until %q, which replaces it, is Ready", c.child, old.GetName(), key.Name), nil
 }
 
 // +kubebuilder:rbac:groups="",resources=namespaces,verbs=get,roleName=cluster

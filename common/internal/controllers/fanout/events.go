@@ -96,6 +96,9 @@ func (w *watches) childEvents() eventFuncs {
 		},
 		UpdateFunc: func(_ context.Context, e updateEvent, q requests) {
 			was, is := w.parentOf(e.ObjectOld), w.parentOf(e.ObjectNew)
+			if w.ready(e.ObjectNew) && !w.ready(e.ObjectOld) {
+				waiting(q, e.ObjectNew) // It may replace another.
+			}
 			if is != nil && was != nil && is.UID == was.UID && !moved(e.ObjectOld, e.ObjectNew) {
 				return
 			}

@@ -1,6 +1,7 @@
 package fanout_test
 
 import (
+	stdcmp "cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -20,6 +21,8 @@ import (
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/internal/testenv"
+	"github.com/direct-secrets/direct-secrets/common/provider"
+	"github.com/direct-secrets/direct-secrets/common/provider/fake"
 )
 
 // env is a ClusterEnv whose objects are made by others.
@@ -285,6 +288,63 @@ func TestFanOutName(t *testing.T) {
 	testenv.Update(e.Client, parent, func(p *v1alpha1.ClusterExternalSecret) { p.Spec.ExternalSecretName = "db" })
 	e.wantMade(parent, []string{"free"}, nil)
 	e.wantGone("taken", externalSecret("old"))
+}
+
+// TestFanOutRename has the children renamed while the new ones cannot be Ready: the old ones stay, and what they made.
+func TestFanOutRename(t *testing.T) {
+	const secret = "shared"
+	cases := map[string]struct {
+		reason string
+		target string
+		// hinder keeps new children from being Ready, until they may.
+		hinder func(e *env) (let func())
+	}{
+		"Store": {"What the store does not answer now may be lost.", "", func(e *env) func() {
+			return e.Backend.Inject(fake.Fault{Key: "db", Err: provider.NewError(provider.Unavailable, "down")})
+		}},
+		"Target": {"Both write the same Secret. It stays when a person lets the old one go.", secret, func(e *env) func() {
+			return func() {
+				old := e.child("a", "old", func(*v1alpha1.ExternalSecret) string { return "" })
+				testenv.Update(e.In("a"), old, func(es *v1alpha1.ExternalSecret) { es.Spec.Target.CleanupPolicy = v1alpha1.CleanupNever })
+				e.Eventually(func() string {
+					if s := e.In("a").Secret(secret); testenv.OwnedBy(s, old) {
+						return "the old one owns the Secret"
+					}
+					return ""
+				})
+				e.In("a").Delete(old)
+			}
+		}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			e := newEnv(t)
+			e.Backend.Put("db", []byte("one"))
+			e.CreateNamespace("a", e.team())
+			parent := e.fanOut(func(p *v1alpha1.ClusterExternalSecret) {
+				p.Spec.ExternalSecretName, p.Spec.ExternalSecretSpec.Target.Name = "old", tc.target
+			})
+			e.Create(parent)
+			e.In("a").WantReady("old", v1alpha1.ReasonSecretSynced)
+			was := e.In("a").WantSecret(stdcmp.Or(tc.target, "old"), "value", "one")
+
+			let := tc.hinder(e)
+			testenv.Update(e.Client, parent, func(p *v1alpha1.ClusterExternalSecret) { p.Spec.ExternalSecretName = "new" })
+			e.wantMade(parent, nil, map[string]string{"a": `"old" stays until "new"`})
+			is := e.In("a").WantSecret(was.Name, "value", "one")
+			if is.UID != was.UID {
+				t.Errorf("%s The Secret is another one.", tc.reason)
+			}
+			let()
+			e.wantMade(parent, []string{"a"}, nil)
+			e.wantGone("a", externalSecret("old"))
+			e.In("a").WantReady("new", v1alpha1.ReasonSecretSynced)
+			is = e.In("a").WantSecret(stdcmp.Or(tc.target, "new"), "value", "one")
+			if tc.target != "" && is.UID != was.UID {
+				t.Errorf("%s It is another one.", tc.reason)
+			}
+		})
+	}
 }
 
 // TestFanOutRivals has two parents want the same name: the second says so, and takes over when the first lets go.

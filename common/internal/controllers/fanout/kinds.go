@@ -2,6 +2,7 @@ package fanout
 
 import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -26,6 +27,8 @@ type kinds struct {
 	specField string
 	// spec returns a pointer to the spec of a child.
 	spec func(child client.Object) any
+	// conditions returns those of a child.
+	conditions func(child client.Object) []metav1.Condition
 	// wants returns what a parent wants, but for raw.
 	wants func(parent client.Object) desired
 }
@@ -61,6 +64,9 @@ func externalSecrets() kinds {
 		child:       "ExternalSecret",
 		specField:   "externalSecretSpec",
 		spec:        func(child client.Object) any { return &child.(*v1alpha1.ExternalSecret).Spec },
+		conditions: func(child client.Object) []metav1.Condition {
+			return child.(*v1alpha1.ExternalSecret).Status.Conditions
+		},
 		wants: func(o client.Object) desired {
 			p := o.(*v1alpha1.ClusterExternalSecret)
 			return desired{
@@ -83,6 +89,7 @@ func pushSecrets() kinds {
 		child:       "PushSecret",
 		specField:   "pushSecretSpec",
 		spec:        func(child client.Object) any { return &child.(*v1alpha1.PushSecret).Spec },
+		conditions:  func(child client.Object) []metav1.Condition { return child.(*v1alpha1.PushSecret).Status.Conditions },
 		wants: func(o client.Object) desired {
 			p := o.(*v1alpha1.ClusterPushSecret)
 			return desired{
@@ -117,6 +124,12 @@ func (k *kinds) owns(parent, child client.Object) bool {
 // inStep reports whether a child is as its parent wants it, which has a digest.
 func (k *kinds) inStep(parent, child client.Object, wanted string) bool {
 	return k.owns(parent, child) && child.GetDeletionTimestamp() == nil && digest(child, k.spec(child)) == wanted
+}
+
+// ready reports whether a child has done what its present spec says.
+func (k *kinds) ready(child client.Object) bool {
+	c := meta.FindStatusCondition(k.conditions(child), v1alpha1.ConditionReady)
+	return c != nil && c.Status == metav1.ConditionTrue && c.ObservedGeneration == child.GetGeneration()
 }
 
 // typed returns a child with the fields that this version knows.

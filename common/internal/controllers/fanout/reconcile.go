@@ -195,7 +195,7 @@ func (r *reconciler) serve(ctx context.Context, parent client.Object, want desir
 		}
 	}
 	if err == nil && is.refused == "" {
-		err = r.children.withdraw(ctx, parent, want, chosen, name, admitted)
+		is.refused, err = r.children.withdraw(ctx, parent, want, chosen, name, admitted)
 	}
 	switch {
 	case kerrors.IsConflict(err):
