@@ -82,6 +82,29 @@ func Jitter(interval time.Duration, random float64) time.Duration {
 	return time.Duration(float64(interval) * (0.9 + 0.2*random))
 }
 
+// Planned returns when an object is read next: as known to this process, or else as noted by one before it. Where neither
+// holds, or lies further ahead than interval leads, as a clock that was ahead plans, that is within a minute of start.
+// random is in [0, 1).
+func Planned(known, noted, now, start time.Time, interval time.Duration, random float64) time.Time {
+	latest := now.Add(Jitter(interval, 1))
+	switch {
+	case !known.IsZero() && !known.After(latest):
+		return known
+	case noted.After(now) && !noted.After(latest):
+		return noted
+	case start.After(now):
+		start = now
+	}
+	return Spread(start, interval, random)
+}
+
+// Beats reports whether a time of success, which may be zero, is to be noted anew although nothing has changed: it is old,
+// or in the future, as a clock notes that is ahead.
+func Beats(noted, now time.Time) bool { return now.Sub(noted) >= Heartbeat || Ahead(noted, now) }
+
+// Ahead reports whether a time that something has happened at lies in the future by more than clocks usually differ.
+func Ahead(happened, now time.Time) bool { return happened.After(now.Add(time.Minute)) }
+
 // Spread returns when an object that was overdue at the start of the operator is refreshed, so that
 // a restart does not read everything at once; random is in [0, 1).
 func Spread(start time.Time, interval time.Duration, random float64) time.Time {

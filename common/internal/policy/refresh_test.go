@@ -212,3 +212,30 @@ func TestSpread(t *testing.T) {
 		})
 	}
 }
+
+func TestPlanned(t *testing.T) {
+	now := time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
+	in := func(d time.Duration) time.Time { return now.Add(d) }
+	cases := map[string]struct {
+		reason              string
+		known, noted, start time.Time
+		want                time.Time
+	}{
+		"Known":      {"What this process knows counts first.", in(time.Minute), in(time.Hour), now, in(time.Minute)},
+		"KnownPast":  {"Also when its time has come.", in(-time.Minute), in(time.Hour), now, in(-time.Minute)},
+		"Noted":      {"Else what was noted.", time.Time{}, in(65 * time.Minute), now, in(65 * time.Minute)},
+		"NotedPast":  {"What was missed is spread from the start.", time.Time{}, in(-time.Minute), in(-time.Hour), in(-time.Hour + 30*time.Second)},
+		"Nothing":    {"So is what nothing is known of.", time.Time{}, time.Time{}, now, in(30 * time.Second)},
+		"NotedAhead": {"So is what no interval leads to.", time.Time{}, in(67 * time.Minute), now, in(30 * time.Second)},
+		"KnownAhead": {"Also if the clock of this process was ahead, ...", in(67 * time.Minute), in(68 * time.Minute), now, in(30 * time.Second)},
+		"StartAhead": {"... and that at its start.", time.Time{}, time.Time{}, in(time.Hour), in(30 * time.Second)},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got := Planned(tc.known, tc.noted, now, tc.start, time.Hour, 0.5)
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("\n%s\nPlanned(): -want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}

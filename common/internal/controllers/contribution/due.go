@@ -19,10 +19,8 @@ func (r *Reconciler) due(s *subject) policy.Why {
 	switch {
 	case !policy.Periodic(s.es.Spec.RefreshPolicy, plan.Interval):
 		s.obj.next = time.Time{}
-	case s.obj.next.IsZero() && reads.Next.After(now):
-		s.obj.next = reads.Next
-	case s.obj.next.IsZero():
-		s.obj.next = policy.Spread(r.started, plan.Interval, r.opts.Random())
+	default:
+		s.obj.next = policy.Planned(s.obj.next, reads.Next, now, r.started, plan.Interval, r.opts.Random())
 	}
 	covered := len(reads.Entries) == len(plan.Sources) && !slices.ContainsFunc(plan.Sources, func(src render.Source) bool {
 		_, ok := reads.Entries[handoff.SourceID(src.Store, src.Read)]

@@ -28,6 +28,7 @@ func TestDue(t *testing.T) {
 		"Fresh":       {"Values that were read in time stay.", func(*subject) {}, policy.NotDue},
 		"NoPart":      {"Without a part everything is read.", func(s *subject) { s.part, s.record = nil, handoff.Record{} }, policy.First},
 		"Elapsed":     {"The planned time has come.", func(s *subject) { s.record.Reads.Next = now.Add(-time.Second); s.obj.next = s.record.Reads.Next }, policy.Elapsed},
+		"Ahead":       {"A time that a clock has planned which was ahead does not count.", func(s *subject) { s.record.Reads.Next = now.Add(48 * time.Hour) }, policy.Elapsed},
 		"Source":      {"A source that the part does not hold is read.", func(s *subject) { s.record.Reads.Entries = map[string]string{"x": handoff.Found} }, policy.First},
 		"Another":     {"A part of another incarnation of the object does not count.", func(s *subject) { s.record.UID = "other" }, policy.First},
 		"Forged":      {"A part that the status does not record does not count.", func(s *subject) { s.es.Status.Parts = nil }, policy.First},
@@ -74,7 +75,7 @@ func TestDue(t *testing.T) {
 			}}
 			tc.change(s)
 			r := &Reconciler{
-				parts: partKeeper{self: self}, teller: handoff.Recorder{Contributor: self}, started: now,
+				parts: partKeeper{self: self}, teller: handoff.Recorder{Contributor: self}, started: now.Add(-time.Hour),
 				opts: Options{Now: func() time.Time { return now }, Random: func() float64 { return 0.5 }},
 			}
 			if got := r.due(s); got != tc.want {

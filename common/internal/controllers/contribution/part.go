@@ -103,7 +103,7 @@ func (k partKeeper) store(ctx context.Context, s *subject, reads handoff.Reads, 
 func (k partKeeper) holds(s *subject, reads handoff.Reads) bool {
 	is := s.record.Reads
 	return k.fits(s) && k.isOurs(s) && !s.obj.part.version.Edited(s.part) &&
-		is != nil && is.Same(reads) && reads.At.Sub(is.At) < policy.Heartbeat
+		is != nil && is.Same(reads) && !policy.Beats(is.At, reads.At)
 }
 
 // mend gives the part the labels and the owner that it shall have; it returns false if there is no such part any more.

@@ -31,8 +31,8 @@ func (d *decider) due(s *subject) policy.Why {
 	switch {
 	case !policy.Periodic(s.es.Spec.RefreshPolicy, s.plan.Interval):
 		s.obj.next = time.Time{} // It may have been periodic before.
-	case s.obj.next.IsZero():
-		s.obj.next = d.resume(s, now)
+	default:
+		s.obj.next = policy.Planned(s.obj.next, timeOf(s.seen.NextRefreshTime), now, d.started, s.plan.Interval, d.random())
 	}
 	reason := s.ready().Reason
 	failing := s.ready().Status == metav1.ConditionFalse
@@ -60,12 +60,12 @@ func (d *decider) due(s *subject) policy.Why {
 	})
 }
 
-// resume returns when an object is refreshed next that this process has not refreshed yet.
-func (d *decider) resume(s *subject, now time.Time) time.Time {
-	if n := s.seen.NextRefreshTime; n != nil && n.After(now) {
-		return n.Time
+// timeOf returns a time of the status; zero if there is none.
+func timeOf(t *metav1.Time) time.Time {
+	if t == nil {
+		return time.Time{}
 	}
-	return policy.Spread(d.started, s.plan.Interval, d.random())
+	return t.Time
 }
 
 // hold is a little less or more than the time after which what is held looks again.

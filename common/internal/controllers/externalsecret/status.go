@@ -33,8 +33,7 @@ func conclude(st *v1alpha1.ExternalSecretStatus, generation int64, v verdict) {
 // refreshed notes a success. The times are written only with another change or as a heartbeat, so
 // that a refresh that finds nothing new writes nothing.
 func refreshed(st *v1alpha1.ExternalSecretStatus, before *v1alpha1.ExternalSecretStatus, now, next time.Time) {
-	due := before.RefreshTime == nil || now.Sub(before.RefreshTime.Time) >= policy.Heartbeat
-	if !due && equality.Semantic.DeepEqual(st, before) {
+	if !policy.Beats(timeOf(before.RefreshTime), now) && equality.Semantic.DeepEqual(st, before) {
 		return
 	}
 	st.RefreshTime = &metav1.Time{Time: now.Truncate(time.Second)}

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/direct-secrets/direct-secrets/common/internal/handoff"
+	"github.com/direct-secrets/direct-secrets/common/internal/policy"
 )
 
 // An action is what is to be done with the values of one generator.
@@ -70,7 +71,7 @@ func actionDue(in input) (a action, why string, next time.Time) {
 		return doMake, whyChanged, time.Time{}
 	}
 	if rotates && in.Held && in.Interval > 0 {
-		if next = e.Made.Add(early(in.Interval, in.Spread)); !in.Now.Before(next) {
+		if next = e.Made.Add(early(in.Interval, in.Spread)); !in.Now.Before(next) || policy.Ahead(e.Made, in.Now) {
 			return doMake, whyElapsed, time.Time{}
 		}
 	}
@@ -83,7 +84,7 @@ func actionDue(in input) (a action, why string, next time.Time) {
 // expiring is actionDue for values that expire. next is when they are to be looked at for another reason.
 func (in input) expiring(rotates bool, next time.Time) (action, string, time.Time) {
 	e := in.Entry
-	if due := renewal(*e, in.Spread); in.Now.Before(due) {
+	if due := renewal(*e, in.Spread); in.Now.Before(due) && !policy.Ahead(latest(e.Made, e.Renewed), in.Now) {
 		if next.IsZero() || due.Before(next) {
 			next = due
 		}
@@ -104,11 +105,16 @@ const shortest = 10 * time.Second
 
 // renewal is when values that expire are renewed or replaced: when two thirds of their time have passed.
 func renewal(e handoff.Entry, spread float64) time.Time {
-	since := e.Made
-	if !e.Renewed.IsZero() {
-		since = e.Renewed
-	}
+	since := latest(e.Made, e.Renewed)
 	return since.Add(max(early(e.Expires.Sub(since)*2/3, spread), shortest))
+}
+
+// latest is when values were made or renewed last.
+func latest(made, renewed time.Time) time.Time {
+	if renewed.IsZero() {
+		return made
+	}
+	return renewed
 }
 
 // early returns d less up to a tenth.

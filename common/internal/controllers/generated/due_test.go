@@ -32,6 +32,8 @@ func TestActionDue(t *testing.T) {
 		"FirstFixed":        {"What cannot change can be made.", input{Fixed: true}, want{doMake, whyFirst, time.Time{}}},
 		"FirstSuspended":    {"Nothing is made for who is suspended.", input{Suspended: true}, want{}},
 		"Kept":              {"Nothing asks for others.", input{Entry: &made, Spec: "s", Rotates: true, Held: true}, want{}},
+		"Ahead":             {"A clock that was ahead does not put it off.", input{Entry: with(made, func(e *handoff.Entry) { e.Made = noon.Add(48 * time.Hour) }), Spec: "s", Rotates: true, Held: true, Interval: 10 * time.Hour}, want{doMake, whyElapsed, time.Time{}}},
+		"AheadExpiring":     {"Nor what expires.", input{Entry: with(lease, func(e *handoff.Entry) { e.Renewed, e.Expires = noon.Add(48*time.Hour), noon.Add(60*time.Hour) }), Spec: "s"}, want{doRenew, "", time.Time{}}},
 		"Requested":         {"A request does.", input{Entry: &made, Spec: "s", Request: "1"}, want{doMake, whyRequested, time.Time{}}},
 		"Served":            {"But once.", input{Entry: with(made, func(e *handoff.Entry) { e.Request = "1" }), Spec: "s", Request: "1", Rotates: true}, want{}},
 		"RequestGone":       {"A request that is taken back asks for nothing.", input{Entry: with(made, func(e *handoff.Entry) { e.Request = "1" }), Spec: "s", Rotates: true}, want{}},

@@ -101,7 +101,7 @@ func refreshed(st, before *v1alpha1.PushStoreStatus, at, next time.Time) {
 
 // heartbeat reports whether the times of a success are to be written.
 func heartbeat(st, before *v1alpha1.PushStoreStatus, now time.Time) bool {
-	if before.RefreshTime == nil || now.Sub(before.RefreshTime.Time) >= policy.Heartbeat {
+	if before.RefreshTime == nil || policy.Beats(before.RefreshTime.Time, now) {
 		return true
 	}
 	return !equality.Semantic.DeepEqual(st, before)

@@ -82,12 +82,10 @@ func (s *storeState) due(a attempt, inStep bool, planned *metav1.Time, sch sched
 	if !inStep || sch.interval == 0 {
 		return !inStep, 0
 	}
-	if s.next.IsZero() {
-		s.next = policy.Spread(sch.now, sch.interval, sch.random())
-		if planned != nil && planned.After(sch.now) {
-			s.next = planned.Time
-		}
+	if planned == nil {
+		planned = &metav1.Time{}
 	}
+	s.next = policy.Planned(s.next, planned.Time, sch.now, sch.now, sch.interval, sch.random())
 	wait := s.next.Sub(sch.now)
 	return wait <= 0, max(0, wait)
 }

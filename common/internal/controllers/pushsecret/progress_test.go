@@ -19,6 +19,7 @@ func half() float64 { return 0.5 }
 func TestDue(t *testing.T) {
 	now, next := attempt{1, "r", "s"}, attempt{2, "r", "s"}
 	planned := &metav1.Time{Time: noon.Add(time.Minute)}
+	ahead := &metav1.Time{Time: noon.Add(48 * time.Hour)}
 	past := &metav1.Time{Time: noon.Add(-time.Minute)}
 	type want struct {
 		Due  bool
@@ -43,6 +44,7 @@ func TestDue(t *testing.T) {
 		"NotYet":       {"Or before its time.", storeState{attempt: now, next: noon.Add(time.Hour)}, now, true, nil, time.Hour, want{false, time.Hour}},
 		"Now":          {"But then.", storeState{attempt: now, next: noon}, now, true, nil, time.Hour, want{true, 0}},
 		"Planned":      {"A process before this one has planned it.", storeState{}, now, true, planned, time.Hour, want{false, time.Minute}},
+		"PlannedAhead": {"A time that a clock has planned which was ahead does not count.", storeState{}, now, true, ahead, time.Hour, want{false, 30 * time.Second}},
 		"PlannedPast":  {"If that was missed, it is spread over the first minute.", storeState{}, now, true, past, time.Hour, want{false, 30 * time.Second}},
 	}
 	for name, tc := range cases {
