@@ -12,6 +12,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/controllers/contribution"
 	"github.com/direct-secrets/direct-secrets/common/internal/referrers"
 	"github.com/direct-secrets/direct-secrets/common/internal/refresh"
+	"github.com/direct-secrets/direct-secrets/common/internal/target"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/internal/controllers/externalsecret"
@@ -65,6 +66,7 @@ func (o *Operator) shared(mgr *readiness) (*shared, error) {
 	if err != nil {
 		return nil, errors.Wrap(err, "cannot make a client")
 	}
+	live = target.Quiet(live)
 	meta, err := metadata.NewForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
 	if err != nil {
 		return nil, errors.Wrap(err, "cannot make a metadata client")

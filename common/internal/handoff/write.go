@@ -7,7 +7,6 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	kerrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -65,15 +64,15 @@ func (p Part) Write(ctx context.Context, c client.Client, key types.NamespacedNa
 // refused. Other answers are as they are: AlreadyExists, Conflict and NotFound mean that the part was written or deleted
 // meanwhile.
 func (c Contributor) WriteError(err error) error {
-	switch {
-	case kerrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
-		return target.ErrNamespaceTerminating
-	case kerrors.IsForbidden(err), kerrors.IsInvalid(err), kerrors.IsRequestEntityTooLargeError(err):
-		what := "generated values are kept"
-		if c.Purpose == v1alpha1.PartRead {
-			what = "values are handed over"
-		}
-		return provider.NewError(provider.Denied, "the Secret in which %s could not be written: %s", what, errors.Cause(err).Error())
+	err = target.Classify(err)
+	var forbidden *target.ForbiddenError
+	var invalid *target.InvalidError
+	if !errors.As(err, &forbidden) && !errors.As(err, &invalid) {
+		return err
 	}
-	return err
+	what := "generated values are kept"
+	if c.Purpose == v1alpha1.PartRead {
+		what = "values are handed over"
+	}
+	return provider.NewError(provider.Denied, "the Secret in which %s could not be written: %s", what, err.Error())
 }

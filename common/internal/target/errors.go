@@ -28,16 +28,16 @@ func invalid(format string, args ...any) error {
 	return &InvalidError{Message: fmt.Sprintf(format, args...)}
 }
 
-// classify turns an answer of the API server into an error that may be shown. AlreadyExists,
-// Conflict and NotFound pass as they are: they mean that the world moved on, and the caller looks
-// again.
-func classify(err error) error {
+// Classify turns an answer of the API server about a Secret into an error that may be shown: a *ForbiddenError, an
+// *InvalidError or ErrNamespaceTerminating. AlreadyExists, Conflict and NotFound pass as they are: they mean that the world
+// moved on, and the caller looks again.
+func Classify(err error) error {
 	switch {
 	case err == nil, kerrors.IsAlreadyExists(err), kerrors.IsConflict(err), kerrors.IsNotFound(err):
 		return err
 	case kerrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 		return ErrNamespaceTerminating
-	case kerrors.IsForbidden(err) && (strings.Contains(err.Error(), "exceeded quota") || strings.Contains(err.Error(), "status unknown for quota")):
+	case kerrors.IsForbidden(err) && ofQuota(err.Error()):
 		return &ForbiddenError{Message: "a ResourceQuota of the namespace allows no further Secret; raise it"}
 	case kerrors.IsForbidden(err):
 		return &ForbiddenError{Message: "the operator may not write Secrets in this namespace, or an admission policy refuses this one"}

@@ -53,7 +53,7 @@ func (w *Writer) fold(ctx context.Context, live *corev1.Secret, d Desired, c Con
 	}
 	out := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: live.Namespace, Name: live.Name}}
 	if err := w.client.Patch(ctx, out, client.RawPatch(types.JSONPatchType, patch), client.FieldOwner(manager)); err != nil {
-		return nil, classify(err)
+		return nil, Classify(err)
 	}
 	return out, nil
 }

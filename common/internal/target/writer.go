@@ -36,7 +36,7 @@ func NewWriter(c client.Client) *Writer { return &Writer{client: c} }
 func (w *Writer) Get(ctx context.Context, key types.NamespacedName) (*corev1.Secret, error) {
 	s := &corev1.Secret{}
 	if err := w.client.Get(ctx, key, s); err != nil {
-		return nil, classify(client.IgnoreNotFound(err))
+		return nil, Classify(client.IgnoreNotFound(err))
 	}
 	return s, nil
 }
@@ -65,7 +65,7 @@ func (w *Writer) Create(ctx context.Context, d Desired) (*corev1.Secret, error) 
 		s.OwnerReferences = []metav1.OwnerReference{*d.Owner}
 	}
 	if err := w.client.Create(ctx, s, client.FieldOwner(Manager(d.Mark.Name))); err != nil {
-		return nil, classify(err)
+		return nil, Classify(err)
 	}
 	return s, nil
 }
@@ -270,7 +270,7 @@ func (w *Writer) Release(ctx context.Context, live *corev1.Secret, d Desired) er
 // Delete deletes a Secret that was read live in the same reconcile; if it has changed since, the
 // error is a Conflict.
 func (w *Writer) Delete(ctx context.Context, live *corev1.Secret) error {
-	return classify(w.client.Delete(ctx, live, client.Preconditions{UID: &live.UID, ResourceVersion: &live.ResourceVersion}))
+	return Classify(w.client.Delete(ctx, live, client.Preconditions{UID: &live.UID, ResourceVersion: &live.ResourceVersion}))
 }
 
 func (w *Writer) apply(ctx context.Context, live *corev1.Secret, d Desired) (*corev1.Secret, error) {
@@ -305,7 +305,7 @@ func (w *Writer) applyConfiguration(ctx context.Context, d Desired, ac *corev1ac
 	s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: d.Namespace, Name: d.Name}}
 	err = w.client.Patch(ctx, s, client.RawPatch(types.ApplyPatchType, body), client.ForceOwnership, client.FieldOwner(Manager(d.Mark.Name)))
 	if err != nil {
-		return nil, classify(err)
+		return nil, Classify(err)
 	}
 	return s, nil
 }

@@ -1,0 +1,66 @@
+package target
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
+	corev1 "k8s.io/api/core/v1"
+	kerrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Quiet returns a client whose errors of writes of Secrets have no text of the API server but for the fields that it
+// rejects: an admission webhook or policy may quote values in it, and errors reach logs and statuses. What kind of error
+// it is can still be asked of k8s.io/apimachinery/pkg/api/errors.
+func Quiet(c client.Client) client.Client { return quiet{c} }
+
+type quiet struct{ client.Client }
+
+func (q quiet) Create(ctx context.Context, o client.Object, opts ...client.CreateOption) error {
+	return q.hush(o, q.Client.Create(ctx, o, opts...))
+}
+
+func (q quiet) Update(ctx context.Context, o client.Object, opts ...client.UpdateOption) error {
+	return q.hush(o, q.Client.Update(ctx, o, opts...))
+}
+
+func (q quiet) Patch(ctx context.Context, o client.Object, p client.Patch, opts ...client.PatchOption) error {
+	return q.hush(o, q.Client.Patch(ctx, o, p, opts...))
+}
+
+func (q quiet) Delete(ctx context.Context, o client.Object, opts ...client.DeleteOption) error {
+	return q.hush(o, q.Client.Delete(ctx, o, opts...))
+}
+
+// quota is a phrase of the API server's own for a ResourceQuota.
+const quota = "exceeded quota"
+
+// ofQuota reports whether the text of an answer is that of a ResourceQuota.
+func ofQuota(text string) bool {
+	return strings.Contains(text, quota) || strings.Contains(text, "status unknown for quota")
+}
+
+// hush takes the text out of an answer about a Secret.
+func (q quiet) hush(o client.Object, err error) error {
+	var answer *kerrors.StatusError
+	if !errors.As(err, &answer) {
+		return err
+	}
+	if gvk, known := q.GroupVersionKindFor(o); known == nil && gvk.GroupKind() != corev1.SchemeGroupVersion.WithKind("Secret").GroupKind() {
+		return err
+	}
+	s := *answer.ErrStatus.DeepCopy()
+	text := s.Message
+	s.Message = fmt.Sprintf("the API server answers code %d (%s)", s.Code, s.Reason)
+	if ofQuota(text) {
+		s.Message += ": " + quota
+	}
+	if s.Details != nil {
+		for i := range s.Details.Causes {
+			s.Details.Causes[i].Message = ""
+		}
+	}
+	return &kerrors.StatusError{ErrStatus: s}
+}
