@@ -173,6 +173,9 @@ func partsAreProtected(t *testing.T) {
 	plain := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: in, Name: "plain"}}
 	refused(t, "a user makes a Secret", user.Create(background, plain), "")
 	refused(t, "a user makes a part", user.Create(background, part("forged")), denial)
+	unlabelled := part("unlabelled")
+	unlabelled.Labels, unlabelled.Type = nil, "direct-secrets.io/part"
+	refused(t, "a user makes one that has the type alone", user.Create(background, unlabelled), denial)
 	refused(t, "a module does", module.Create(background, part("real")), "")
 	refused(t, "so does one of another release", as(t, "system:serviceaccount:other:module").Create(background, part("others")), "")
 	refused(t, "the module of another namespace", as(t, "system:serviceaccount:elsewhere:policies-provider-aws").Create(background, part("else")), denial)

@@ -215,7 +215,7 @@ func TestSpread(t *testing.T) {
 
 func TestPlanned(t *testing.T) {
 	now := time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
-	in := func(d time.Duration) time.Time { return now.Add(d) }
+	in := now.Add
 	cases := map[string]struct {
 		reason              string
 		known, noted, start time.Time

@@ -71,7 +71,7 @@ func actionDue(in input) (a action, why string, next time.Time) {
 		return doMake, whyChanged, time.Time{}
 	}
 	if rotates && in.Held && in.Interval > 0 {
-		if next = e.Made.Add(early(in.Interval, in.Spread)); !in.Now.Before(next) || policy.Ahead(e.Made, in.Now) {
+		if next = e.Made.Add(early(in.Interval, in.Spread)); in.reached(next, e.Made) {
 			return doMake, whyElapsed, time.Time{}
 		}
 	}
@@ -84,7 +84,7 @@ func actionDue(in input) (a action, why string, next time.Time) {
 // expiring is actionDue for values that expire. next is when they are to be looked at for another reason.
 func (in input) expiring(rotates bool, next time.Time) (action, string, time.Time) {
 	e := in.Entry
-	if due := renewal(*e, in.Spread); in.Now.Before(due) && !policy.Ahead(latest(e.Made, e.Renewed), in.Now) {
+	if due := renewal(*e, in.Spread); !in.reached(due, latest(e.Made, e.Renewed)) {
 		if next.IsZero() || due.Before(next) {
 			next = due
 		}
@@ -97,6 +97,11 @@ func (in input) expiring(rotates bool, next time.Time) (action, string, time.Tim
 		return doMake, whyExpiring, time.Time{}
 	}
 	return doNothing, "", next
+}
+
+// reached reports whether a time has come that was planned at another. One that a clock has planned which was ahead has.
+func (in input) reached(next, planned time.Time) bool {
+	return !in.Now.Before(next) || policy.Ahead(planned, in.Now)
 }
 
 // shortest is the least time between two renewals. What makes credentials from one that is about to end makes
