@@ -36,7 +36,8 @@ const (
 type Error struct {
 	Class   Class
 	Message string
-	// RetryAfter is how long a Throttled provider asks to wait; zero if it does not say.
+	// RetryAfter is how long a Throttled provider asks to wait; zero if it does not say. More than MaxRetryAfter
+	// counts as that.
 	RetryAfter time.Duration
 }
 
@@ -95,11 +96,11 @@ func ClassOf(err error) Class {
 // IsNotFound reports whether err is the provider's definite "does not exist".
 func IsNotFound(err error) bool { return err != nil && ClassOf(err) == NotFound }
 
-// RetryAfter returns how long a Throttled provider asks to wait; zero if it does not say.
+// RetryAfter returns how long a Throttled provider asks to wait, at most MaxRetryAfter; zero if it does not say.
 func RetryAfter(err error) time.Duration {
 	var e *Error
-	if errors.As(err, &e) {
-		return e.RetryAfter
+	if errors.As(err, &e) && e != nil {
+		return max(0, min(e.RetryAfter, MaxRetryAfter))
 	}
 	return 0
 }

@@ -91,12 +91,16 @@ func (w wrapping) Unwrap() error { return w.inner }
 func TestRetryAfter(t *testing.T) {
 	slow := provider.NewError(provider.Throttled, "slow down")
 	slow.RetryAfter = time.Minute
+	hostile := &provider.Error{Class: provider.Throttled, RetryAfter: 719 * time.Hour}
+	back := &provider.Error{Class: provider.Throttled, RetryAfter: -time.Hour}
 	cases := map[string]struct {
 		reason string
 		err    error
 		want   time.Duration
 	}{
 		"Said":    {"The time that a provider asks for is passed on, through wrapping, too.", errors.Wrap(slow, "cannot read"), time.Minute},
+		"Hours":   {"A provider cannot stop its store for hours.", hostile, 5 * time.Minute},
+		"Past":    {"A wait that is over is none.", back, 0},
 		"NotSaid": {"A provider need not say.", provider.NewError(provider.Throttled, "slow down"), 0},
 		"Unknown": {"An unknown error says nothing.", errBoom, 0},
 		"None":    {"Success asks for no pause.", nil, 0},

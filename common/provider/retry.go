@@ -2,7 +2,11 @@ package provider
 
 import (
 	"math/rand/v2"
+	"net/http"
+	"strconv"
 	"time"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 )
@@ -44,4 +48,22 @@ func RetriesOf(s *v1alpha1.RetrySettings) (Retries, error) {
 func (r Retries) Wait(n int) time.Duration {
 	d := min(firstRetry<<min(n, 16), r.Interval)
 	return d/2 + rand.N(d/2+1)
+}
+
+// MaxRetryAfter bounds how long one answer of a provider stops the calls to its store. Without a bound a server could
+// stop a store for good, new objects included.
+const MaxRetryAfter = 5 * time.Minute
+
+// RetryAfterHeader returns how long the Retry-After header of an answer asks to wait, at most MaxRetryAfter; zero if it
+// does not say. It reads both forms of RFC 9110, section 10.2.3.
+func RetryAfterHeader(h http.Header) time.Duration {
+	v := h.Get("Retry-After")
+	// A number that no int holds is the largest one.
+	if n, err := strconv.Atoi(v); err == nil || errors.Is(err, strconv.ErrRange) {
+		return time.Duration(max(0, min(n, int(MaxRetryAfter/time.Second)))) * time.Second
+	}
+	if at, err := http.ParseTime(v); err == nil {
+		return max(0, min(time.Until(at), MaxRetryAfter))
+	}
+	return 0
 }

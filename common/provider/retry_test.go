@@ -1,6 +1,8 @@
 package provider_test
 
 import (
+	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -46,5 +48,29 @@ func TestRetryWait(t *testing.T) {
 				t.Fatalf("Wait(%d): %s, want between %s and %s", n, got, most/2, most)
 			}
 		}
+	}
+}
+
+func TestRetryAfterHeader(t *testing.T) {
+	cases := map[string]struct {
+		reason, header string
+		want           time.Duration
+	}{
+		"None":     {"A server need not say.", "", 0},
+		"Seconds":  {"Seconds are one form.", "7", 7 * time.Second},
+		"Date":     {"A date is the other.", time.Now().Add(time.Hour).UTC().Format(http.TimeFormat), 5 * time.Minute},
+		"Past":     {"A date in the past asks for no wait.", "Mon, 02 Jan 2006 15:04:05 GMT", 0},
+		"Hours":    {"A wait of hours is cut.", "2588400", 5 * time.Minute},
+		"Overflow": {"A number of seconds that no Duration holds is a long wait.", "9223372036854775807", 5 * time.Minute},
+		"Digits":   {"So is one that no integer holds.", strings.Repeat("9", 100), 5 * time.Minute},
+		"Negative": {"A negative number is none.", "-1", 0},
+		"Text":     {"Neither is a text.", "soon", 0},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, provider.RetryAfterHeader(http.Header{"Retry-After": {tc.header}})); diff != "" {
+				t.Errorf("%s\nRetryAfterHeader(...): -want, +got:\n%s", tc.reason, diff)
+			}
+		})
 	}
 }

@@ -129,20 +129,13 @@ func statusOf(err error) int {
 	return 0
 }
 
-// retryAfter is how long AWS asks to wait; 0 if it does not say. Both forms of RFC 9110 are read.
+// retryAfter is how long AWS asks to wait; 0 if it does not say.
 func retryAfter(err error) time.Duration {
 	var r *smithyhttp.ResponseError
 	if !errors.As(err, &r) || r.Response == nil {
 		return 0
 	}
-	h := r.Response.Header.Get("Retry-After")
-	if n, err := strconv.Atoi(h); err == nil && n > 0 {
-		return time.Duration(n) * time.Second
-	}
-	if at, err := http.ParseTime(h); err == nil {
-		return max(0, time.Until(at))
-	}
-	return 0
+	return provider.RetryAfterHeader(r.Response.Header)
 }
 
 // CodeOf returns the error code with which the store's own service, not the login before it,

@@ -96,6 +96,11 @@ func TestExplain(t *testing.T) {
 			err:    answer(http.StatusBadRequest, "7", &smithy.GenericAPIError{Code: "TooManyRequestsException"}),
 			want:   &provider.Error{Class: provider.Throttled, Message: "it: AWS asks for fewer calls", RetryAfter: 7 * time.Second},
 		},
+		"ThrottledHours": {
+			reason: "One answer does not stop the store for a month.",
+			err:    answer(http.StatusBadRequest, "2588400", &smithy.GenericAPIError{Code: "TooManyRequestsException"}),
+			want:   &provider.Error{Class: provider.Throttled, Message: "it: AWS asks for fewer calls", RetryAfter: 5 * time.Minute},
+		},
 		"TooMany": {
 			reason: "A load balancer throttles by status alone.",
 			err:    answer(http.StatusTooManyRequests, "7", &smithy.GenericAPIError{Code: "UnknownError"}),

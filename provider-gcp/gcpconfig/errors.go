@@ -204,7 +204,7 @@ func retryAfter(err error) time.Duration {
 	}
 	for _, d := range s.GRPCStatus().Details() {
 		if r, ok := d.(*errdetails.RetryInfo); ok {
-			return min(max(0, r.GetRetryDelay().AsDuration()), 24*time.Hour)
+			return min(max(0, r.GetRetryDelay().AsDuration()), provider.MaxRetryAfter)
 		}
 	}
 	return 0

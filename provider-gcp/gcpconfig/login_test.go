@@ -35,6 +35,7 @@ func TestLoginAnswers(t *testing.T) {
 		"Forbidden":  {"A login that is forbidden is denied.", 403, "", ``, provider.Denied, "status 403", 0},
 		"NotFound":   {"What is not found is no secret.", 404, "", `{"error":{"status":"NOT_FOUND"}}`, provider.Unavailable, "status 404 (NOT_FOUND)", 0},
 		"Busy":       {"Throttling says how long.", 429, "7", ``, provider.Throttled, "fewer calls", 7 * time.Second},
+		"BusyHours":  {"One answer does not stop the store for a day.", 429, "86400", ``, provider.Throttled, "fewer calls", 5 * time.Minute},
 		"Down":       {"A failure may pass.", 503, "", `{"error":"invalid_grant"}`, provider.Unavailable, "status 503", 0},
 		"Redirect":   {"A signature goes nowhere else.", 307, "", ``, provider.Unavailable, "status 307", 0},
 		"OddRetries": {"What is no number is no time.", 429, "-1", ``, provider.Throttled, "fewer calls", 0},

@@ -147,10 +147,7 @@ var plainCode = regexp.MustCompile(`^[A-Za-z_]{1,64}$`)
 
 // newRefusal reads both forms of an error: that of OAuth, and that of Google's APIs.
 func newRefusal(resp *http.Response, raw []byte) *refusal {
-	r := &refusal{status: resp.StatusCode}
-	if n, err := strconv.Atoi(resp.Header.Get("Retry-After")); err == nil && n > 0 && n <= 86400 {
-		r.retryAfter = time.Duration(n) * time.Second
-	}
+	r := &refusal{status: resp.StatusCode, retryAfter: provider.RetryAfterHeader(resp.Header)}
 	var body struct {
 		Error json.RawMessage `json:"error"`
 	}

@@ -85,7 +85,7 @@ func (r *Refusal) Says(text string) bool {
 }
 
 func refusalOf(status int, h http.Header, raw []byte) *Refusal {
-	r := &Refusal{Status: status, retryAfter: retryAfter(h)}
+	r := &Refusal{Status: status, retryAfter: provider.RetryAfterHeader(h)}
 	var b struct {
 		Errors   *[]string       `json:"errors"`
 		Warnings []string        `json:"warnings"`
@@ -107,19 +107,6 @@ func StatusOf(err error) int {
 	var r *Refusal
 	if errors.As(err, &r) {
 		return r.Status
-	}
-	return 0
-}
-
-// retryAfter is how long the server asks to wait; 0 if it does not say. Both forms of RFC 9110 are
-// read.
-func retryAfter(h http.Header) time.Duration {
-	v := h.Get("Retry-After")
-	if n, err := strconv.Atoi(v); err == nil && n > 0 {
-		return time.Duration(n) * time.Second
-	}
-	if at, err := http.ParseTime(v); err == nil {
-		return max(0, time.Until(at))
 	}
 	return 0
 }

@@ -58,7 +58,7 @@ func (a attentive) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	if s, ok := r.Context().Value(said{}).(*answered); ok && resp.StatusCode >= http.StatusMultipleChoices {
-		s.last = &Refusal{Status: resp.StatusCode, retryAfter: retryAfter(resp.Header)}
+		s.last = &Refusal{Status: resp.StatusCode, retryAfter: provider.RetryAfterHeader(resp.Header)}
 	}
 	resp.Body = body{io.LimitReader(resp.Body, maxAnswer), resp.Body}
 	return resp, nil
@@ -111,7 +111,7 @@ func worthRetrying(ctx context.Context, resp *http.Response, err error) (bool, e
 	if err != nil {
 		return !errors.As(err, &certificate) && !errors.As(err, &record), nil
 	}
-	if retryAfter(resp.Header) > 0 {
+	if provider.RetryAfterHeader(resp.Header) > 0 {
 		return false, nil
 	}
 	switch s := resp.StatusCode; s {

@@ -93,6 +93,11 @@ func TestThrottled(t *testing.T) {
 			args{throttled(time.Hour), 1, []time.Duration{s, 2 * s}},
 			want{[]time.Duration{0}, []string{"Throttled", "Throttled", "Throttled"}, []time.Duration{31 * s, 32 * s}},
 		},
+		"Hours": {
+			"A provider that asks for hours is asked again after five minutes.",
+			args{throttled(719 * time.Hour), 1, []time.Duration{4*time.Minute + 50*s, 5*time.Minute + s}},
+			want{[]time.Duration{0, 5 * time.Minute, 5*time.Minute + s}, []string{"Throttled", "k1", "k2"}, []time.Duration{5 * time.Minute, 5*time.Minute + s}},
+		},
 		"HeldBackDespiteNews": {
 			"Requests that come later do not put off those that wait.",
 			args{throttled(time.Hour), 1, []time.Duration{s, 20 * s, 30 * s, 30*s + 999*ms}},
@@ -152,7 +157,7 @@ func TestHeldBackSaysWhen(t *testing.T) {
 		synctest.Wait()
 		results, _ := a.ticket.Take()
 		got := provider.RetryAfter(results[provider.Read{Ref: provider.Ref{Key: "k1"}}].Err)
-		if want := time.Hour - 90*time.Second; got < want || got > want+time.Second {
+		if want := 5*time.Minute - 90*time.Second; got < want || got > want+time.Second {
 			t.Errorf("RetryAfter of a request that was held back: %s, want %s", got, want)
 		}
 	})
