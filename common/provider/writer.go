@@ -70,7 +70,7 @@ type Observed struct {
 	Mark string
 	// Drift names the settings that differ from the Target's metadata.
 	Drift []string
-	// Token is for the Writer alone: what it compares in Update and Delete besides Version.
+	// Token is for the Writer alone: what it needs in Update and Delete besides Version.
 	Token string
 }
 

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 
 	"github.com/direct-secrets/direct-secrets/common/provider"
@@ -35,8 +36,11 @@ func Moved(err error) error {
 // turns are the secrets that are being written.
 var turns = struct {
 	sync.Mutex
-	taken map[string]*turn
-}{taken: map[string]*turn{}}
+	taken map[place]*turn
+}{taken: map[place]*turn{}}
+
+// place is a secret as the whole process knows it. The endpoint is part of it, since a server can answer with any ARN.
+type place struct{ endpoint, arn string }
 
 type turn struct {
 	free chan struct{}
@@ -44,10 +48,11 @@ type turn struct {
 	users int
 }
 
-// Turn waits until nobody else in this process writes the secret. AWS finds out too late, or at the cost
+// Turn waits until nobody else in this process writes the secret with an ARN. AWS finds out too late, or at the cost
 // of a version, that two write at the same time; most who do sit in one operator. The caller looks at the
-// secret again, and calls leave in the end.
-func Turn(ctx context.Context, id string) (leave func(), err error) {
+// secret again, and calls leave in the end. A name is no ARN: other accounts and regions have it, too.
+func (c *Config) Turn(ctx context.Context, arn string) (leave func(), err error) {
+	id := place{aws.ToString(c.Endpoint), arn}
 	turns.Lock()
 	t := turns.taken[id]
 	if t == nil {

@@ -64,13 +64,14 @@ func TestToAllow(t *testing.T) {
 }
 
 func TestTurn(t *testing.T) {
+	c := &Config{}
 	busy := map[string]int{}
 	var mu sync.Mutex
 	var all sync.WaitGroup
 	for i := range 64 {
 		id := []string{"a", "b"}[i%2]
 		all.Go(func() {
-			leave, err := Turn(t.Context(), id)
+			leave, err := c.Turn(t.Context(), id)
 			if err != nil {
 				t.Error(err)
 				return
@@ -91,17 +92,22 @@ func TestTurn(t *testing.T) {
 	}
 	all.Wait()
 
-	leave, err := Turn(t.Context(), "a")
+	leave, err := c.Turn(t.Context(), "a")
 	if err != nil {
 		t.Fatal(err)
 	}
-	other, err := Turn(t.Context(), "b")
+	other, err := c.Turn(t.Context(), "b")
 	if err != nil {
 		t.Fatalf("Another secret need not wait: %v", err)
 	}
+	elsewhere, err := (&Config{Endpoint: new("https://example.com")}).Turn(t.Context(), "a")
+	if err != nil {
+		t.Fatalf("A server that answers with the ARN of another's secret holds no write there: %v", err)
+	}
+	elsewhere()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := Turn(ctx, "a"); provider.ClassOf(err) != provider.Unavailable {
+	if _, err := c.Turn(ctx, "a"); provider.ClassOf(err) != provider.Unavailable {
 		t.Errorf("Whoever waits ends with its context: %v", err)
 	}
 	leave()

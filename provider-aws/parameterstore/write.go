@@ -120,6 +120,7 @@ func (c *Client) Observe(ctx context.Context, t provider.Target) (provider.Obser
 	}
 	return provider.Observed{
 		Data: []byte(*p.Value), Version: versionOf(p), ID: idOf(p, tags), Mark: tags[awsconfig.MarkKey], Drift: m.drift(p, d, tags),
+		Token: aws.ToString(p.ARN),
 	}, nil
 }
 
@@ -211,7 +212,7 @@ func (c *Client) Update(ctx context.Context, t provider.Target, seen provider.Ob
 // overwrite writes a new version of a parameter that is as it was seen. AWS has no condition for that: so
 // it is looked at right before, and what was covered nonetheless is told by the number of the version.
 func (c *Client) overwrite(ctx context.Context, key, name string, m metadata, seen provider.Observed, data []byte) (provider.Written, error) {
-	leave, err := awsconfig.Turn(ctx, name)
+	leave, err := c.config.Turn(ctx, cmp.Or(seen.Token, name))
 	if err != nil {
 		return provider.Written{}, err
 	}
@@ -306,7 +307,7 @@ func (c *Client) Delete(ctx context.Context, t provider.Target, seen provider.Ob
 	if err != nil {
 		return err
 	}
-	leave, err := awsconfig.Turn(ctx, name)
+	leave, err := c.config.Turn(ctx, cmp.Or(seen.Token, name))
 	if err != nil {
 		return err
 	}

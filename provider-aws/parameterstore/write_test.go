@@ -366,7 +366,7 @@ func TestOthers(t *testing.T) {
 		t.Fatal(err)
 	}
 	now := observed(t, c, "")
-	if diff := gocmp.Diff(provider.Observed{Data: []byte("w"), Version: w.Version, ID: w.ID}, now); diff != "" || w.ID == seen.ID || !strings.HasPrefix(w.ID, timed) {
+	if diff := gocmp.Diff(provider.Observed{Data: []byte("w"), Version: w.Version, ID: w.ID, Token: seen.Token}, now); diff != "" || w.ID == seen.ID || !strings.HasPrefix(w.ID, timed) {
 		t.Errorf("What others made goes by the time of its value: %q, %q\n-want, +got:\n%s", seen.ID, w.ID, diff)
 	}
 	if got := settingsOf(t, c); got.Type != types.ParameterTypeString || len(got.Tags) > 0 {
@@ -459,4 +459,8 @@ func TestWriteErrors(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestAccounts(t *testing.T) {
+	awstest.CheckAccounts(t, "PutParameter", func(srv *emulator.Server) provider.Writer { return client(t, srv) })
 }

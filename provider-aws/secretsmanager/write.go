@@ -222,7 +222,7 @@ func (c *Client) Update(ctx context.Context, t provider.Target, seen provider.Ob
 // put writes a value in two steps: beside the current version, and then in its place, which AWS does only
 // if that is still the one that was seen.
 func (c *Client) put(ctx context.Context, key string, seen provider.Observed, data []byte) (provider.Written, error) {
-	leave, err := awsconfig.Turn(ctx, c.config.ID(key))
+	leave, err := c.config.Turn(ctx, cmp.Or(seen.ID, c.config.ID(key)))
 	if err != nil {
 		return provider.Written{}, err
 	}
@@ -296,7 +296,7 @@ func (c *Client) Delete(ctx context.Context, t provider.Target, seen provider.Ob
 	if err := c.config.CheckKey(t.Key); err != nil {
 		return err
 	}
-	leave, err := awsconfig.Turn(ctx, c.config.ID(t.Key))
+	leave, err := c.config.Turn(ctx, cmp.Or(seen.ID, c.config.ID(t.Key)))
 	if err != nil {
 		return err
 	}

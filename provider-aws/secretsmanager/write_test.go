@@ -465,3 +465,7 @@ func TestWriteErrors(t *testing.T) {
 		})
 	}
 }
+
+func TestAccounts(t *testing.T) {
+	awstest.CheckAccounts(t, "PutSecretValue", func(srv *emulator.Server) provider.Writer { return client(t, srv) })
+}

@@ -1,7 +1,9 @@
 package awstest
 
 import (
+	"context"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -41,5 +43,52 @@ func RunCheck(t *testing.T, connect func(testing.TB, *emulator.Server, ...Option
 				t.Errorf("%s\nCheck(...): %d calls, want 1", tc.reason, srv.Calls(""))
 			}
 		})
+	}
+}
+
+// CheckAccounts has a write of a secret hang in one account, and updates and deletes one of the same name in another.
+// operation is that of the write.
+func CheckAccounts(t *testing.T, operation string, client func(*emulator.Server) provider.Writer) {
+	t.Helper()
+	target := provider.Target{Key: "prod-db"}
+	observed := func(w provider.Writer) provider.Observed {
+		t.Helper()
+		o, err := w.Observe(t.Context(), target)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return o
+	}
+	connected := func(account string) (*emulator.Server, provider.Writer) {
+		t.Helper()
+		srv := Start(t, emulator.WithAccount(account))
+		w := client(srv)
+		if _, err := w.Create(t.Context(), target, []byte("one"), "mark"); err != nil {
+			t.Fatal(err)
+		}
+		return srv, w
+	}
+	hanging, stuck := connected("111111111111")
+	_, healthy := connected("222222222222")
+	defer hanging.Inject(emulator.Fault{Operation: operation, Hang: true})()
+	seen, before := observed(stuck), hanging.Calls(operation)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_, _ = stuck.Update(ctx, target, seen, []byte("two"))
+	}()
+	defer func() { cancel(); <-done }()
+	if err := hanging.WaitForCalls(t.Context(), operation, before+1); err != nil {
+		t.Fatal(err)
+	}
+
+	ctx, stop := context.WithTimeout(t.Context(), 10*time.Second)
+	defer stop()
+	if _, err := healthy.Update(ctx, target, observed(healthy), []byte("two")); err != nil {
+		t.Errorf("Update(...) while a write hangs in another account: %v", err)
+	}
+	if err := healthy.Delete(ctx, target, observed(healthy)); err != nil {
+		t.Errorf("Delete(...) while a write hangs in another account: %v", err)
 	}
 }
