@@ -2,18 +2,22 @@
 package concurrency
 
 import (
+	"cmp"
 	"slices"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// perLane is how many objects use one store at the same time.
-const perLane = 8
+// width is how many objects use one store at the same time by default.
+const width = 8
 
 // Lanes bound what is under way at each store for objects that are known by a K, so that one that hangs
 // holds neither workers nor values of the others. The zero Lanes are empty.
 type Lanes[K comparable] struct {
+	// Width is how many are in one lane at the same time. Default 8.
+	Width int
+
 	mu   sync.Mutex
 	open map[Key]*lane[K]
 }
@@ -42,7 +46,7 @@ func (l *Lanes[K]) Enter(k Key, who K) bool {
 		l.open[k] = ln
 	}
 	ln.waiting = slices.DeleteFunc(ln.waiting, func(w K) bool { return w == who })
-	if ln.busy < perLane {
+	if ln.busy < cmp.Or(l.Width, width) {
 		ln.busy++
 		return true
 	}

@@ -39,7 +39,7 @@ func (n *Connection[C]) Client(ctx context.Context) (C, error) {
 		return n.client, nil
 	}
 	n.mu.Unlock()
-	return within(ctx, func() (C, error) { return n.open(ctx) })
+	return Within(ctx, func() (C, error) { return n.open(ctx) })
 }
 
 func (n *Connection[C]) connectedLocked() bool { return any(n.client) != nil }

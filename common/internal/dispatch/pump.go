@@ -187,15 +187,15 @@ func (l *Loader) landLocked(batch []*entry, answers []provider.Answer) []*Ticket
 // bounded returns when ctx ends even if the provider's code does not. What that code still yields
 // is dropped.
 func bounded(ctx context.Context, kind string, c provider.Client, refs []provider.Ref) []provider.Result {
-	results, err := within(ctx, func() ([]provider.Result, error) { return provider.GetBatch(ctx, kind, c, refs), nil })
+	results, err := Within(ctx, func() ([]provider.Result, error) { return provider.GetBatch(ctx, kind, c, refs), nil })
 	if err != nil {
 		return slices.Repeat([]provider.Result{{Err: err}}, len(refs))
 	}
 	return results
 }
 
-// within runs f and returns what it does, or the error of ctx if it ends before.
-func within[T any](ctx context.Context, f func() (T, error)) (T, error) {
+// Within runs f and returns what it does, or the error of ctx if it ends before.
+func Within[T any](ctx context.Context, f func() (T, error)) (T, error) {
 	type result struct {
 		value T
 		err   error

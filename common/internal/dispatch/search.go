@@ -19,7 +19,7 @@ const (
 func (l *Loader) search(c provider.Client, e *entry) {
 	ctx, cancel := context.WithTimeout(context.Background(), l.opts.SearchTimeout)
 	defer cancel()
-	found, err := within(ctx, func() ([]provider.Value, error) { return find(ctx, l.kind, c, e.read.Search) })
+	found, err := Within(ctx, func() ([]provider.Value, error) { return find(ctx, l.kind, c, e.read.Search) })
 	l.conclude(func() []*Ticket {
 		l.pace.searching--
 		l.pace.learn(time.Now(), []provider.Result{{Err: err}})

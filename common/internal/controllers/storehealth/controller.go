@@ -3,7 +3,6 @@
 package storehealth
 
 import (
-	"context"
 	"maps"
 	"strings"
 	"sync"
@@ -23,16 +22,18 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/internal/concurrency"
 	"github.com/direct-secrets/direct-secrets/common/internal/dispatch"
 	"github.com/direct-secrets/direct-secrets/common/internal/metrics"
 	"github.com/direct-secrets/direct-secrets/common/internal/presence"
+	"github.com/direct-secrets/direct-secrets/common/internal/queue"
 	"github.com/direct-secrets/direct-secrets/common/internal/refresh"
 	"github.com/direct-secrets/direct-secrets/common/internal/setup"
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
-// workers is the number of stores of a Kind that are validated at once. A check that hangs holds one until its
-// deadline; each costs memory, and there are as many for every Kind.
+// workers is the number of stores of a Kind that are validated at once, but for slow ones; each costs memory, and there
+// are as many for every Kind.
 const workers = 8
 
 // A Board says which operators run, as presence.Board does.
@@ -80,11 +81,6 @@ func (s *Suspects) lately(id string, now time.Time) bool {
 	return false
 }
 
-// news has a store validated again.
-func news(_ context.Context, e refresh.Event, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
-	q.Add(reconcile.Request{NamespacedName: e.Store})
-}
-
 // Setup adds a loop for each Kind to a manager. live must not read from a cache.
 func Setup(mgr manager.Manager, live client.Client, pool *dispatch.Pool, o setup.Options) error {
 	for _, k := range o.Kinds {
@@ -104,12 +100,18 @@ func Setup(mgr manager.Manager, live client.Client, pool *dispatch.Pool, o setup
 			anyStore: v1alpha1.StoreRef{APIVersion: gvk.GroupVersion().String(), Kind: gvk.Kind},
 			events:   mgr.GetEventRecorder("direct-secrets"),
 			backoff:  ratelimiter.NewController(),
+			slow:     concurrency.Lanes[types.NamespacedName]{Width: slowChecks},
 			known:    map[types.NamespacedName]*validated{},
 		}
 		c, err := controller.New("store-"+strings.ToLower(k.GoName()), mgr, controller.Options{
 			Reconciler:              r,
 			MaxConcurrentReconciles: workers,
 			RateLimiter:             ratelimiter.NewController(),
+			NewQueue: func(name string, l workqueue.TypedRateLimiter[reconcile.Request]) workqueue.TypedRateLimitingInterface[reconcile.Request] {
+				q := queue.New(name, l)
+				r.enqueue = func(req reconcile.Request, after time.Duration) { queue.AddTo(q, queue.Low, after, req) }
+				return q
+			},
 		})
 		if err != nil {
 			return errors.Wrap(err, "cannot make the controller")
@@ -120,7 +122,7 @@ func Setup(mgr manager.Manager, live client.Client, pool *dispatch.Pool, o setup
 			return errors.Wrapf(err, "cannot watch %s", k.GoName())
 		}
 		concerns := func(e refresh.Event) bool { return e.Namespace == "" && e.Kind.GoName() == k.GoName() }
-		if err := c.Watch(o.Bus.Source(concerns, news)); err != nil {
+		if err := c.Watch(o.Bus.Source(concerns, r.news)); err != nil {
 			return errors.Wrapf(err, "cannot watch credentials of %s", k.GoName())
 		}
 	}

@@ -18,8 +18,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/internal/concurrency"
 	"github.com/direct-secrets/direct-secrets/common/internal/dispatch"
 	"github.com/direct-secrets/direct-secrets/common/internal/metrics"
+	"github.com/direct-secrets/direct-secrets/common/internal/queue"
+	"github.com/direct-secrets/direct-secrets/common/internal/refresh"
 	"github.com/direct-secrets/direct-secrets/common/internal/scope"
 	"github.com/direct-secrets/direct-secrets/common/internal/setup"
 	"github.com/direct-secrets/direct-secrets/common/internal/status"
@@ -47,6 +50,10 @@ type Reconciler struct {
 	events   events.EventRecorder
 	ledger   ledger
 	backoff  workqueue.TypedRateLimiter[reconcile.Request]
+	// enqueue brings a store back, behind those that are new or have changed.
+	enqueue func(req reconcile.Request, after time.Duration)
+	// slow are the checks of stores that answer slowly, a lane for each namespace.
+	slow concurrency.Lanes[types.NamespacedName]
 
 	mu    sync.Mutex
 	known map[types.NamespacedName]*validated
@@ -55,14 +62,6 @@ type Reconciler struct {
 type ledger interface {
 	Set(key types.NamespacedName, s metrics.Standing)
 	Forget(key types.NamespacedName)
-}
-
-// validated is what the loop remembers of a store.
-type validated struct {
-	uid    types.UID
-	missed int
-	// warnings that were told last.
-	warnings provider.Warnings
 }
 
 // Reconcile validates one store.
@@ -78,11 +77,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 	known := r.remember(req.NamespacedName, s.GetUID())
 
-	interval, failure := checkSpec(provider.SourceSpec(s))
-	next := s.StoreStatus().DeepCopy()
-	if failure == nil {
-		next.Capabilities, failure = r.check(ctx, s)
-	}
+	return r.validate(ctx, req, s, known)
+}
+
+// settle writes what a check has shown, and returns when to check again.
+func (r *Reconciler) settle(ctx context.Context, req reconcile.Request, s provider.Object, known *validated, c checked) (reconcile.Result, error) {
+	next, failure := s.StoreStatus().DeepCopy(), c.failure
+	next.Capabilities = c.capabilities
 	var warnings provider.Warnings
 	if errors.As(failure, &warnings) {
 		failure = nil
@@ -96,10 +97,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, err
 	}
 	if failure != nil {
-		return reconcile.Result{RequeueAfter: min(r.backoff.When(req), interval)}, nil
+		return queue.Later(min(r.backoff.When(req), c.interval)), nil
 	}
 	r.backoff.Forget(req)
-	return reconcile.Result{RequeueAfter: interval}, nil
+	return queue.Later(c.interval), nil
 }
 
 // lookAgain is how often a store of another class is looked at, which asks nobody.
@@ -116,7 +117,7 @@ func (r *Reconciler) elsewhere(s provider.Object) reconcile.Result {
 	} else {
 		r.ledger.Forget(key)
 	}
-	return reconcile.Result{RequeueAfter: max(wait, lookAgain)}
+	return queue.Later(max(wait, lookAgain))
 }
 
 // checkSpec checks what all Kinds have in common, and returns the time to the next validation.
@@ -128,21 +129,44 @@ func checkSpec(spec *v1alpha1.SourceSpec) (time.Duration, error) {
 	return max(interval, time.Second), nil
 }
 
-// check connects to the store and asks it whether it works. It returns what the store can do.
-func (r *Reconciler) check(ctx context.Context, s provider.Object) ([]string, error) {
-	ctx, cancel := context.WithTimeout(ctx, r.opts.CallTimeout)
-	defer cancel()
+// checked is what a check has shown of a store.
+type checked struct {
+	capabilities []string
+	failure      error
+	// interval is the time to the next check.
+	interval time.Duration
+}
+
+// check asks a store whether it works. It returns when ctx ends even if the provider's code does not.
+func (r *Reconciler) check(ctx context.Context, s provider.Object) checked {
+	c := checked{capabilities: s.StoreStatus().Capabilities}
+	if c.interval, c.failure = checkSpec(provider.SourceSpec(s)); c.failure != nil {
+		return c
+	}
+	found, err := dispatch.Within(ctx, func() (checked, error) {
+		capabilities, err := r.ask(ctx, s)
+		return checked{capabilities: capabilities}, err
+	})
+	if found.capabilities != nil {
+		c.capabilities = found.capabilities
+	}
+	c.failure = err
+	return c
+}
+
+// ask connects to the store and asks it whether it works. It returns what the store can do; nil if that is not known.
+func (r *Reconciler) ask(ctx context.Context, s provider.Object) ([]string, error) {
 	if c, ok := s.(provider.ClusterObject); ok {
 		if _, err := scope.New(c.ClusterStoreSpec()); err != nil {
-			return s.StoreStatus().Capabilities, err
+			return nil, err
 		}
 		if c.ClusterStoreSpec().AuthenticationScope == v1alpha1.ScopeManifestNamespace {
-			return s.StoreStatus().Capabilities, nil // There is no one identity to try.
+			return nil, nil // There is no one identity to try.
 		}
 	}
 	c, err := r.connect(ctx, s)
 	if err != nil {
-		return s.StoreStatus().Capabilities, err
+		return nil, err
 	}
 	return provider.Capabilities(c), provider.Check(ctx, r.kind.GoName(), c)
 }
@@ -211,23 +235,42 @@ func (r *Reconciler) patch(ctx context.Context, s provider.Object, next *v1alpha
 
 func (r *Reconciler) remember(key types.NamespacedName, uid types.UID) *validated {
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	if v := r.known[key]; v != nil && v.uid == uid {
+	v := r.known[key]
+	if v != nil && v.uid == uid {
+		r.mu.Unlock()
 		return v
-	} else if v != nil {
-		r.pool.Drop(v.uid)
 	}
-	v := &validated{uid: uid}
-	r.known[key] = v
-	return v
+	now := &validated{uid: uid}
+	r.known[key] = now
+	r.mu.Unlock()
+	r.drop(v)
+	return now
 }
 
 func (r *Reconciler) forget(key types.NamespacedName) {
 	r.mu.Lock()
-	defer r.mu.Unlock()
+	v := r.known[key]
+	delete(r.known, key)
+	r.mu.Unlock()
+	r.drop(v)
 	r.ledger.Forget(key)
-	if v := r.known[key]; v != nil {
+}
+
+// drop ends what is under way for a store that is gone; nil is none.
+func (r *Reconciler) drop(v *validated) {
+	if v != nil {
+		v.end()
 		r.pool.Drop(v.uid)
-		delete(r.known, key)
 	}
+}
+
+// news has a store checked again as if nothing were known of its speed: what made it hang may be repaired.
+func (r *Reconciler) news(_ context.Context, e refresh.Event, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+	r.mu.Lock()
+	v := r.known[e.Store]
+	r.mu.Unlock()
+	if v != nil {
+		v.changed()
+	}
+	queue.AddTo(q, queue.High, 0, reconcile.Request{NamespacedName: e.Store})
 }

@@ -1,0 +1,172 @@
+package storehealth
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/ratelimiter"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/test"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/internal/concurrency"
+	"github.com/direct-secrets/direct-secrets/common/internal/credentials"
+	"github.com/direct-secrets/direct-secrets/common/internal/dispatch"
+	"github.com/direct-secrets/direct-secrets/common/internal/metrics"
+	"github.com/direct-secrets/direct-secrets/common/internal/queue"
+	"github.com/direct-secrets/direct-secrets/common/internal/setup"
+	"github.com/direct-secrets/direct-secrets/common/internal/watch"
+	"github.com/direct-secrets/direct-secrets/common/provider/fake"
+	fakev1alpha1 "github.com/direct-secrets/direct-secrets/common/provider/fake/apis/v1alpha1"
+)
+
+// stores are those of an API server, by their names, which are also those of their backends.
+type stores struct {
+	t      *testing.T
+	server *fake.Server
+	queue  *queue.Queue[reconcile.Request]
+
+	mu  sync.Mutex
+	all map[types.NamespacedName]*fakev1alpha1.FakeStore
+}
+
+// run starts the controller; it ends with the test.
+func run(t *testing.T) *stores {
+	s := &stores{t: t, server: fake.NewServer(), all: map[types.NamespacedName]*fakev1alpha1.FakeStore{}}
+	s.queue = queue.New(t.Name(), ratelimiter.NewController())
+	api := &test.MockClient{MockGet: s.get, MockStatusPatch: s.patch}
+	r := newReconciler(api, s)
+	var all sync.WaitGroup
+	for range workers {
+		all.Go(func() {
+			for {
+				req, _, shutdown := s.queue.GetWithPriority()
+				if shutdown {
+					return
+				}
+				res, err := r.Reconcile(t.Context(), req)
+				if err != nil {
+					t.Error(err)
+				}
+				if res.RequeueAfter > 0 {
+					queue.AddTo(s.queue, queue.Low, res.RequeueAfter, req)
+				}
+				s.queue.Done(req)
+			}
+		})
+	}
+	t.Cleanup(func() { s.queue.ShutDown(); all.Wait() })
+	return s
+}
+
+func newReconciler(api client.Client, s *stores) *Reconciler {
+	return &Reconciler{
+		enqueue: func(req reconcile.Request, after time.Duration) { queue.AddTo(s.queue, queue.Low, after, req) },
+		slow:    concurrency.Lanes[types.NamespacedName]{Width: slowChecks},
+		client:  api, cache: api, kind: s.server.Kinds()[0], ledger: &metrics.Ledger{}, events: &events.FakeRecorder{},
+		pool:    dispatch.NewPool(api, watch.New(nil), credentials.Rules{}, dispatch.Options{}, nil),
+		opts:    setup.Options{CallTimeout: 30 * time.Second},
+		backoff: ratelimiter.NewController(),
+		known:   map[types.NamespacedName]*validated{},
+	}
+}
+
+func (s *stores) get(_ context.Context, key client.ObjectKey, o client.Object) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.all[key].DeepCopyInto(o.(*fakev1alpha1.FakeStore))
+	return nil
+}
+
+func (s *stores) patch(_ context.Context, o client.Object, p client.Patch, _ ...client.SubResourcePatchOption) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	data, err := p.Data(o)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(data, s.all[client.ObjectKeyFromObject(o)])
+}
+
+// apply makes a store, or changes its spec, and tells the controller.
+func (s *stores) apply(namespace, name string, priority int) {
+	key := types.NamespacedName{Namespace: namespace, Name: name}
+	s.mu.Lock()
+	if s.all[key] == nil {
+		s.all[key] = &fakev1alpha1.FakeStore{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: types.UID(key.String())}}
+		s.all[key].Spec.Backend = name
+	}
+	s.all[key].Generation++
+	s.mu.Unlock()
+	queue.AddTo(s.queue, priority, 0, reconcile.Request{NamespacedName: key})
+}
+
+// ready returns the Ready condition of a store; empty before it has one of its present generation.
+func (s *stores) ready(namespace, name string) metav1.Condition {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	o := s.all[types.NamespacedName{Namespace: namespace, Name: name}]
+	for _, c := range o.Status.Conditions {
+		if c.Type == v1alpha1.ConditionReady && c.ObservedGeneration == o.Generation {
+			return c
+		}
+	}
+	return metav1.Condition{}
+}
+
+// hang makes n stores of a namespace whose provider never answers.
+func (s *stores) hang(namespace string, n int) {
+	for i := range n {
+		name := fmt.Sprintf("%s-%d", namespace, i)
+		s.server.Backend(name).Inject(fake.Fault{Call: fake.CallConnect, Hang: true})
+		s.apply(namespace, name, queue.Low)
+	}
+}
+
+// TestHangingStores has many stores on a provider that never answers. Stores that answer are validated meanwhile.
+func TestHangingStores(t *testing.T) {
+	cases := map[string]struct {
+		reason  string
+		hanging time.Duration // for how long already
+	}{
+		"New":   {"Stores that hang from the start hold no store that answers.", 100 * time.Millisecond},
+		"Known": {"Nor do those that are known to hang, however often they are tried again.", 10 * time.Minute},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := run(t)
+				s.hang("hostile", 100)
+				repair := s.server.Backend("repaired").Inject(fake.Fault{Call: fake.CallConnect, Hang: true})
+				s.server.Backend("one")
+				s.apply("hostile", "repaired", queue.Low)
+				time.Sleep(tc.hanging)
+				s.apply("healthy", "one", queue.High)
+				repair()
+				s.apply("hostile", "repaired", queue.High)
+				time.Sleep(5 * time.Second)
+				synctest.Wait()
+				if c := s.ready("healthy", "one"); c.Status != metav1.ConditionTrue {
+					t.Errorf("%s\nThe store of another namespace after 5s: %q %q", tc.reason, c.Status, c.Reason)
+				}
+				if c := s.ready("hostile", "repaired"); c.Status != metav1.ConditionTrue {
+					t.Errorf("%s\nThe repaired store after 5s: %q %q", tc.reason, c.Status, c.Reason)
+				}
+				time.Sleep(10 * time.Minute)
+				synctest.Wait()
+				if c := s.ready("hostile", "hostile-99"); c.Reason != v1alpha1.ReasonStoreUnreachable {
+					t.Errorf("%s\nThe last store that hangs: %q %q", tc.reason, c.Status, c.Reason)
+				}
+			})
+		})
+	}
+}
