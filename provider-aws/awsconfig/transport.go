@@ -3,17 +3,16 @@ package awsconfig
 import (
 	"io"
 	"net/http"
+	"strings"
 	"time"
 
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+
+	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
-const (
-	// attemptTimeout bounds one request, so that a hanging one leaves time for another.
-	attemptTimeout = 15 * time.Second
-	// maxAnswer is far above the largest answer of AWS, which is a batch of twenty secrets.
-	maxAnswer = 16 << 20
-)
+// attemptTimeout bounds one request, so that a hanging one leaves time for another.
+const attemptTimeout = 15 * time.Second
 
 // newTransport has the SDK's defaults: TLS 1.2 or later, keep-alive, the proxy of the environment.
 func newTransport() *http.Transport { return tune(awshttp.NewBuildableClient().GetTransport()) }
@@ -34,7 +33,7 @@ func newHTTPClient(t *http.Transport) *http.Client {
 	}
 }
 
-// limited cuts answers that are too large; they then cannot be decoded.
+// limited refuses answers that are too large.
 type limited struct{ next http.RoundTripper }
 
 // RoundTrip implements http.RoundTripper.
@@ -47,12 +46,19 @@ func (l limited) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	resp, err := l.next.RoundTrip(r)
 	if err == nil {
-		resp.Body = body{io.LimitReader(resp.Body, maxAnswer), resp.Body}
+		resp.Body = provider.LimitAnswer(resp.Body, most(r))
 	}
 	return resp, err
 }
 
-type body struct {
-	io.Reader
-	io.Closer
+// listings are the operations whose answers hold more than one secret of 64 KiB, or ten parameters of 8 KiB.
+var listings = map[string]bool{"BatchGetSecretValue": true, "ListSecrets": true, "DescribeParameters": true}
+
+// most returns how large the answer to a request may be. Services that speak JSON name the operation in a header.
+func most(r *http.Request) int64 {
+	_, operation, _ := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
+	if listings[operation] {
+		return provider.MaxListing
+	}
+	return provider.MaxAnswer
 }

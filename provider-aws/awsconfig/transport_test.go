@@ -6,6 +6,8 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
 func TestHTTPClient(t *testing.T) {
@@ -18,7 +20,7 @@ func TestHTTPClient(t *testing.T) {
 			followed = true
 		default:
 			chunk := make([]byte, 1<<20)
-			for range 2 * maxAnswer / len(chunk) {
+			for range 2 * provider.MaxListing / len(chunk) {
 				if _, err := w.Write(chunk); err != nil {
 					return // the client has had enough
 				}
@@ -39,16 +41,26 @@ func TestHTTPClient(t *testing.T) {
 		t.Errorf("A signed request is sent nowhere but to the endpoint: status %d", resp.StatusCode)
 	}
 
-	resp, err = c.Get(srv.URL + "/large")
-	if err != nil {
-		t.Fatal(err)
-	}
-	n, err := io.Copy(io.Discard, resp.Body)
-	if err != nil || n != maxAnswer {
-		t.Errorf("An endless answer must not fill the memory: read %d bytes, error %v", n, err)
-	}
-	if err := resp.Body.Close(); err != nil {
-		t.Error(err)
+	for target, most := range map[string]int64{
+		"": provider.MaxAnswer, "secretsmanager.GetSecretValue": provider.MaxAnswer, "AmazonSSM.GetParameters": provider.MaxAnswer,
+		"secretsmanager.BatchGetSecretValue": provider.MaxListing, "AmazonSSM.DescribeParameters": provider.MaxListing,
+	} {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, srv.URL+"/large", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("X-Amz-Target", target)
+		resp, err := c.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n, err := io.Copy(io.Discard, resp.Body)
+		if provider.ClassOf(err) != provider.Unavailable || err == nil || n != most {
+			t.Errorf("An endless answer to %q must not fill the memory: read %d bytes, want %d, error %v", target, n, most, err)
+		}
+		if err := resp.Body.Close(); err != nil {
+			t.Error(err)
+		}
 	}
 }
 

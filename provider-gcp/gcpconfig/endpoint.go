@@ -1,6 +1,7 @@
 package gcpconfig
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"net"
@@ -21,8 +22,6 @@ import (
 const (
 	// attemptTimeout bounds one request, so that a hanging one leaves time for another.
 	attemptTimeout = 15 * time.Second
-	// maxAnswer is far above the largest answer, which is a page of secrets with their annotations.
-	maxAnswer = 32 << 20
 	// maxLogin is far above the largest answer of a login.
 	maxLogin = 1 << 20
 
@@ -113,7 +112,7 @@ func dial(e endpoint, roots *x509.CertPool) (*grpc.ClientConn, error) {
 		grpc.WithUserAgent(userAgent),
 		grpc.WithDisableServiceConfig(),
 		grpc.WithDisableRetry(), // spec.retrySettings say how often to retry
-		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxAnswer)),
+		grpc.WithUnaryInterceptor(limit),
 		// A connection that died without a word is found before an attempt is over.
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: attemptTimeout * 2 / 3, Timeout: attemptTimeout / 4}),
 	)
@@ -142,4 +141,13 @@ func newHTTPClient(roots *x509.CertPool) *http.Client {
 		Timeout:       attemptTimeout,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
+}
+
+// limit refuses answers that are too large. A page of secrets with their annotations is the largest one.
+func limit(ctx context.Context, method string, in, out any, conn *grpc.ClientConn, call grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+	most := provider.MaxAnswer
+	if strings.Contains(method, "/List") {
+		most = 2 * provider.MaxListing
+	}
+	return call(ctx, method, in, out, conn, append(opts, grpc.MaxCallRecvMsgSize(most))...)
 }

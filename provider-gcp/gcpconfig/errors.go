@@ -113,7 +113,7 @@ func explain(err error) *provider.Error {
 }
 
 // isTooLarge reports whether it is gRPC itself, and no server, that has enough: it uses the code of a
-// quota for answers beyond maxAnswer, too, and for noise that it takes for one.
+// quota for answers beyond provider.MaxAnswer, too, and for noise that it takes for one.
 func isTooLarge(err error) bool {
 	return codeOf(err) == codes.ResourceExhausted && strings.HasPrefix(status.Convert(err).Message(), "grpc: received message larger than max")
 }

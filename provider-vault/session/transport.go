@@ -3,7 +3,6 @@ package session
 import (
 	"context"
 	"crypto/tls"
-	"io"
 	"net"
 	"net/http"
 	"time"
@@ -19,8 +18,6 @@ const (
 	attemptTimeout = 15 * time.Second
 	// onceTimeout bounds a request that must not be made twice: by default Vault itself gives up then.
 	onceTimeout = 90 * time.Second
-	// maxAnswer is far above the largest secret of Vault, and a folder with some 100,000 names.
-	maxAnswer = 16 << 20
 )
 
 func newTransport(c *tls.Config) *http.Transport {
@@ -47,8 +44,7 @@ func newHTTPClient(t http.RoundTripper, timeout time.Duration) *http.Client {
 	}
 }
 
-// attentive notes what the server says last, and cuts answers that are too large; they then cannot
-// be decoded.
+// attentive notes what the server says last, and refuses answers that are too large.
 type attentive struct{ next http.RoundTripper }
 
 // RoundTrip implements http.RoundTripper.
@@ -60,13 +56,12 @@ func (a attentive) RoundTrip(r *http.Request) (*http.Response, error) {
 	if s, ok := r.Context().Value(said{}).(*answered); ok && resp.StatusCode >= http.StatusMultipleChoices {
 		s.last = &Refusal{Status: resp.StatusCode, retryAfter: provider.RetryAfterHeader(resp.Header)}
 	}
-	resp.Body = body{io.LimitReader(resp.Body, maxAnswer), resp.Body}
+	most := int64(provider.MaxAnswer)
+	if r.URL.Query().Has("list") { // A folder can have some 100,000 names, and Vault has no pages.
+		most = provider.MaxListing
+	}
+	resp.Body = provider.LimitAnswer(resp.Body, most)
 	return resp, nil
-}
-
-type body struct {
-	io.Reader
-	io.Closer
 }
 
 type said struct{}
