@@ -22,11 +22,13 @@ import (
 // Timing of the Lease by which one replica leads; see k8s.io/client-go/tools/leaderelection. A replica that waits looks
 // every 1 to 2.2 retry periods, so it sees the last renewal late, and then that the Lease has run out. It allows for
 // both, so that after a crash another leads, and what changed meanwhile is in step, before leaseDuration is over. A
-// leader that cannot renew ends three seconds before anybody may take over.
+// leader that cannot renew tries for renewDeadline, from one retryPeriod after the last renewal on. So it ends three
+// seconds before another replica may lead: leaseDuration - lateness - retryPeriod - renewDeadline. The answer to the
+// last renewal may have taken half of renewDeadline; then half a second is left.
 const (
 	leaseDuration = 15 * time.Second
 	lateness      = 6 * time.Second
-	renewDeadline = 6 * time.Second
+	renewDeadline = 5 * time.Second
 	retryPeriod   = time.Second
 )
 

@@ -19,7 +19,7 @@ import (
 // memory. It emits no events.
 func NewLock(cfg *rest.Config, key types.NamespacedName, identity string, deadline time.Duration) (resourcelock.Interface, error) {
 	cfg = rest.AddUserAgent(rest.CopyConfig(cfg), "leader-election")
-	cfg.Timeout = max(deadline/2, time.Second)
+	cfg.Timeout = RequestTimeout(deadline)
 	c, err := coordinationv1client.NewForConfig(cfg)
 	return &resourcelock.LeaseLock{
 		LeaseMeta:  metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name},
@@ -27,3 +27,6 @@ func NewLock(cfg *rest.Config, key types.NamespacedName, identity string, deadli
 		LockConfig: resourcelock.ResourceLockConfig{Identity: identity},
 	}, errors.Wrap(err, "cannot make a client for Leases")
 }
+
+// RequestTimeout is the deadline of one request of a lock whose holder ends after a deadline without a renewal.
+func RequestTimeout(deadline time.Duration) time.Duration { return max(deadline/2, time.Second) }
