@@ -198,3 +198,12 @@ func TestDuties(t *testing.T) {
 	<-second.told
 	want("it gets them back when the thief has gone", second, true)
 }
+
+// TestSharedTimes computes when a holder that cannot renew gives the duties up, at the latest: the answer to its last
+// renewal was late, and it tries once more from one retry on.
+func TestSharedTimes(t *testing.T) {
+	d := Timing{}.withDefaults()
+	if end := RequestTimeout(d.SharedDeadline) + d.SharedRetry + d.SharedDeadline; end >= d.Shared {
+		t.Errorf("it ends up to %s after the last renewal, and others take over after %s", end, d.Shared)
+	}
+}

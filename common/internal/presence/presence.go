@@ -49,7 +49,7 @@ type Timing struct {
 	// Rollout is how long a module may be gone before its Kinds count as missing. Default 2m.
 	Rollout time.Duration
 	// Shared, SharedDeadline and SharedRetry are the duration, the deadline of renewal and the time
-	// between two tries of the Lease of shared duties. Default 15s, 10s and 2s.
+	// between two tries of the Lease of shared duties. Default 15s, 8s and 2s.
 	Shared, SharedDeadline, SharedRetry time.Duration
 }
 
@@ -63,7 +63,7 @@ func (t Timing) withDefaults() Timing {
 		{&t.Settle, 25 * time.Second},
 		{&t.Rollout, 2 * time.Minute},
 		{&t.Shared, 15 * time.Second},
-		{&t.SharedDeadline, 10 * time.Second},
+		{&t.SharedDeadline, 8 * time.Second},
 		{&t.SharedRetry, 2 * time.Second},
 	} {
 		if *f.value == 0 {
