@@ -18,6 +18,9 @@ type Pusher struct {
 	// Kind is the store's, for metrics.
 	Kind   string
 	Writer provider.Writer
+	// InUse returns the properties of a remote secret to which other objects push, "" for all of it. id is that of the
+	// secret as it was seen. It is asked before anything is removed; nil if there are no other objects.
+	InUse func(ctx context.Context, key, id string) ([]string, error)
 }
 
 // An Outcome is what came of one remote secret.
@@ -28,6 +31,8 @@ type Outcome struct {
 	Exists []string
 	// Left are entries that this object created and that stay, because somebody else changed them.
 	Left []v1alpha1.PushEntryStatus
+	// Released are entries that this object created and that stay, because other objects push there.
+	Released []v1alpha1.PushEntryStatus
 	// Wrote and Deleted say what was done.
 	Wrote, Deleted bool
 	// Err says why the secret is not as the spec wants it.
@@ -60,20 +65,16 @@ func failed(known []v1alpha1.PushEntryStatus, err error) Outcome {
 }
 
 func (p *Pusher) try(ctx context.Context, t provider.Target, want []Value, known []v1alpha1.PushEntryStatus) Outcome {
-	var seen *provider.Observed
-	switch o, err := provider.Observe(ctx, p.Kind, p.Writer, t); {
-	case err == nil:
-		seen = &o
-	case !provider.IsNotFound(err):
+	s, err := p.gather(ctx, t, want, known)
+	if err != nil {
 		return failed(known, err)
 	}
-	s := State{Policies: p.Policies, Want: want, Known: known, Seen: seen, Former: p.former(ctx, t.Key)}
-	d := Decide(s)
+	seen, d := s.Seen, Decide(s)
 	var now provider.Written
 	if seen != nil {
 		now.Version, now.ID = seen.Version, seen.ID
 	}
-	out := Outcome{Exists: d.Exists, Left: d.Left, Err: errors.Join(d.Errs...)}
+	out := Outcome{Exists: d.Exists, Left: d.Left, Released: d.Released, Err: errors.Join(d.Errs...)}
 	switch d.Action {
 	case Nothing:
 	case Create:
@@ -103,6 +104,25 @@ func (p *Pusher) try(ctx context.Context, t provider.Target, want []Value, known
 	}
 	out.Entries = versioned(d.Then, now)
 	return out
+}
+
+// gather reads what a decision about one remote secret rests on.
+func (p *Pusher) gather(ctx context.Context, t provider.Target, want []Value, known []v1alpha1.PushEntryStatus) (State, error) {
+	s := State{Policies: p.Policies, Want: want, Known: known, Former: p.former(ctx, t.Key)}
+	switch o, err := provider.Observe(ctx, p.Kind, p.Writer, t); {
+	case err == nil:
+		s.Seen = &o
+	case provider.IsNotFound(err):
+		return s, nil
+	default:
+		return s, err
+	}
+	if p.InUse == nil || !p.Deletes || len(s.obsolete()) == 0 {
+		return s, nil
+	}
+	var err error
+	s.InUse, err = p.InUse(ctx, t.Key, s.Seen.ID)
+	return s, err
 }
 
 // moved marks the error of a write that found the secret changed.

@@ -46,6 +46,8 @@ type Decision struct {
 	// Left are the entries that this object created and that are not removed, because somebody else has
 	// changed them since.
 	Left []v1alpha1.PushEntryStatus
+	// Released are the entries that this object created and that are not removed, because other objects push there.
+	Released []v1alpha1.PushEntryStatus
 	// Errs say which values are not written, and why.
 	Errs []error
 }
@@ -59,6 +61,8 @@ type State struct {
 	Known []v1alpha1.PushEntryStatus
 	// Seen is nil if the secret does not exist.
 	Seen *provider.Observed
+	// InUse are the properties to which other objects push, "" for the whole secret.
+	InUse []string
 	// Former returns the value of an earlier version; false if it cannot be had.
 	Former func(version string) ([]byte, bool)
 }
@@ -120,6 +124,11 @@ func (s State) obsolete() []v1alpha1.PushEntryStatus {
 	return slices.DeleteFunc(slices.Clone(s.Known), func(e v1alpha1.PushEntryStatus) bool {
 		return slices.ContainsFunc(s.Want, func(v Value) bool { return v.Property == e.Property })
 	})
+}
+
+// inUse reports whether other objects push to a property, to one inside of it, or to one that it is inside of.
+func (s State) inUse(property string) bool {
+	return slices.ContainsFunc(s.InUse, func(used string) bool { return overlap(used, property) })
 }
 
 type decider struct {
@@ -263,7 +272,7 @@ func (d *decider) properties() {
 		if len(d.Want) > len(d.Errs) {
 			d.metadata()
 		}
-	case len(d.Want) == 0 && doc.isEmpty() && d.mine():
+	case len(d.Want) == 0 && doc.isEmpty() && d.mine() && !d.inUse(""):
 		d.Action = Delete
 	default:
 		d.Action, d.Data = Update, doc
@@ -350,6 +359,10 @@ func (d *decider) remove(doc document) document {
 		if !e.Created || !exists {
 			continue
 		}
+		if d.inUse(e.Property) {
+			d.Released = append(d.Released, e)
+			continue
+		}
 		next, err := doc.without(e.Property)
 		if err != nil || !d.untouched(e, current) {
 			d.Left = append(d.Left, e)
@@ -369,6 +382,8 @@ func (d *decider) removeWhole() {
 	e := d.obsolete()[i]
 	switch {
 	case len(d.Want) > 0: // It holds properties from now on.
+	case d.inUse(""):
+		d.Released = append(d.Released, e)
 	case d.mine() && e.ID == d.Seen.ID && e.Version == d.Seen.Version:
 		d.Action = Delete
 	default:

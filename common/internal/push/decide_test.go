@@ -93,15 +93,23 @@ func TestDecide(t *testing.T) {
 		"RemoveAdoptedP":  {"A property that others made stays.", replace, adopt, true, strong, nil, []entry{{Property: "b", Version: "1", ID: "i"}}, seen(`{"b":"x"}`, "1", mine), nil, want{Nothing, "", nil, nil, 0, ""}},
 		"RemoveUnknown":   {"So does one of which the former value cannot be had.", replace, adopt, true, strong, nil, []entry{known("b", "1")}, seen(`{"b":"x"}`, "2", mine), nil, want{Nothing, "", nil, nil, 1, ""}},
 		"RemoveForObject": {"The whole secret is no longer wanted, but a property of it is: it stays.", replace, adopt, true, strong, []Value{value("a", "1")}, []entry{known("", "1")}, seen(`{"a":"1"}`, "1", mine), nil, want{Nothing, "", nil, nil, 0, ""}},
+		"RemoveInUse":     {"What another object pushes to stays.", replace, adopt, true, strong, nil, []entry{known("", "1")}, seen("v", "1", mine), nil, want{Nothing, "", nil, nil, 1, ""}},
+		"RemoveInUseP":    {"So does a secret of which another object pushes a property.", replace, adopt, true, strong, nil, []entry{known("", "1")}, seen(`{"x":1}`, "1", mine), nil, want{Nothing, "", nil, nil, 1, ""}},
+		"RemovePInUse":    {"So does a property inside of which another object pushes one.", replace, adopt, true, strong, nil, []entry{known("b", "1")}, seen(`{"a":1,"b":{"c":"2"}}`, "1", mine), nil, want{Nothing, "", nil, nil, 1, ""}},
+		"RemovePInside":   {"And one inside of what another object pushes.", replace, adopt, true, strong, nil, []entry{known("b.c", "1")}, seen(`{"a":1,"b":{"c":"2"}}`, "1", mine), nil, want{Nothing, "", nil, nil, 1, ""}},
+		"RemovePOther":    {"A property that only begins alike is another.", replace, adopt, true, strong, nil, []entry{known("b", "1")}, seen(`{"a":1,"b":"2"}`, "1", mine), nil, want{Update, `{"a":1}`, nil, nil, 0, ""}},
+		"RemoveLastUse":   {"A secret to which another object is about to push a property stays without its last one.", replace, adopt, true, strong, nil, []entry{known("b", "1")}, seen(`{"b":"2"}`, "1", mine), nil, want{Update, `{}`, nil, nil, 0, ""}},
 	}
+	inUse := map[string][]string{"RemoveInUse": {""}, "RemoveInUseP": {"x"}, "RemovePInUse": {"b.c"}, "RemovePInside": {"b"}, "RemovePOther": {"bc"}, "RemoveLastUse": {"x"}}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			d := Decide(State{
 				Policies: Policies{Update: tc.update, Adoption: tc.adopt, Deletes: tc.deletes, Mark: mine, Features: tc.features},
 				Want:     tc.want, Known: tc.known, Seen: tc.seen,
+				InUse:  inUse[name],
 				Former: func(v string) ([]byte, bool) { data, ok := tc.former[v]; return []byte(data), ok },
 			})
-			got := want{Action: d.Action, Data: string(d.Data), Exists: d.Exists, Left: len(d.Left)}
+			got := want{Action: d.Action, Data: string(d.Data), Exists: d.Exists, Left: len(d.Left) + len(d.Released)}
 			for _, e := range d.Then {
 				if e.Created {
 					got.Created = append(got.Created, e.Property)

@@ -38,7 +38,7 @@ func (p *Pusher) restore(ctx context.Context, t provider.Target, s State, made D
 		if d.Action != Update {
 			want = lost
 		}
-		out := Outcome{Exists: d.Exists, Left: d.Left, Err: errors.Join(d.Errs...), Wrote: true, Entries: versioned(d.Then, w)}
+		out := Outcome{Exists: d.Exists, Left: d.Left, Released: d.Released, Err: errors.Join(d.Errs...), Wrote: true, Entries: versioned(d.Then, w)}
 		if bytes.Equal(want, written) {
 			return out
 		}

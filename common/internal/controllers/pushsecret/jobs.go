@@ -16,6 +16,13 @@ type job struct {
 	known, kept []v1alpha1.PushEntryStatus
 }
 
+// removes reports whether anything may be removed from the remote secret.
+func (j job) removes() bool {
+	return slices.ContainsFunc(j.known, func(e v1alpha1.PushEntryStatus) bool {
+		return !slices.ContainsFunc(j.want, func(v push.Value) bool { return v.Property == e.Property })
+	})
+}
+
 // jobOf returns the place of the job for a remote secret; -1 for none.
 func jobOf(jobs []job, key string) int {
 	return slices.IndexFunc(jobs, func(j job) bool { return j.target.Key == key })

@@ -37,6 +37,8 @@ type storeState struct {
 	running bool
 	// result is what came of the last push, until a pass has looked at it.
 	result *result
+	// names are the places to which the last push went.
+	names []remoteName
 	// cancel ends what is running.
 	cancel func()
 	// attempt is what was tried last.
@@ -156,6 +158,17 @@ func (p *progress) noWait() {
 	for _, s := range p.states {
 		s.until = time.Time{}
 	}
+}
+
+// names returns the places to which something was pushed last, by store.
+func (p *progress) names() map[storeID][]remoteName {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	out := make(map[storeID][]remoteName, len(p.states))
+	for id, s := range p.states {
+		out[id] = s.names
+	}
+	return out
 }
 
 // cancel ends what is running.

@@ -34,6 +34,7 @@ type reconciler struct {
 	cache  client.Reader
 	memory *memory
 	stores storeReader
+	users  users
 	follow follower
 	runner *runner
 	ledger *metrics.Ledger
@@ -168,6 +169,9 @@ func (p *pass) fold(dests []destination) {
 		for _, e := range res.left {
 			p.warn(p.ps, "LeftBehind", "%s: %s stays, because somebody else has changed it since this object created it", d.name(), place(e.RemoteKey, e.Property))
 		}
+		for _, e := range res.released {
+			p.warn(p.ps, "LeftBehind", "%s: %s stays, because another PushSecret pushes to it; delete it by hand once it is not needed", d.name(), place(e.RemoteKey, e.Property))
+		}
 		if res.err != nil && provider.ClassOf(res.err) == provider.Denied {
 			p.opts.Suspect(d.route.Kind, d.key(p.ps.Namespace))
 		}
@@ -246,8 +250,8 @@ func (p *pass) pushTo(ctx context.Context, d *destination, is content) {
 
 // start has jobs done at one store, outside of this pass. The object comes back when they have ended.
 func (p *pass) start(ctx context.Context, d *destination, jobs []job, a attempt, generated string) {
-	t := task{object: p.key, to: d, jobs: jobs, attempt: a, generated: generated, at: p.now}
-	t.pusher = push.Pusher{Kind: d.route.GoName(), Policies: push.Policies{
+	t := task{object: p.key, to: d, jobs: jobs, attempt: a, generated: generated, at: p.now, backend: d.backend(p.ps.Namespace)}
+	t.pusher = push.Pusher{Kind: d.route.GoName(), InUse: p.users.others(p.ps.UID, d.route, idOf(d.status), t.backend), Policies: push.Policies{
 		Update: p.ps.Spec.UpdatePolicy, Adoption: p.ps.Spec.AdoptionPolicy, Mark: string(p.ps.UID),
 		Deletes: p.ps.Spec.DeletionPolicy == v1alpha1.PushDeletionDelete,
 		Settled: p.ps.Spec.Template != nil && a.generation == d.status.ObservedGeneration && a.source == d.status.ObservedSource,

@@ -29,11 +29,9 @@ func (r storeReader) destinations(ctx context.Context, ps *v1alpha1.PushSecret, 
 		if !ok {
 			continue
 		}
-		names := []string{ref.Name}
-		if ref.LabelSelector != nil {
-			if names, err = r.selected(ctx, k, ps.Namespace, ref.LabelSelector); err != nil {
-				return nil, false, err
-			}
+		names, err := r.names(ctx, k, ps.Namespace, ref)
+		if err != nil {
+			return nil, false, err
 		}
 		for _, name := range names {
 			d, err := r.destination(ctx, k, ps.Namespace, name, known)
@@ -68,6 +66,14 @@ func (r storeReader) remaining(ctx context.Context, namespace string, entries []
 		}
 	}
 	return out, elsewhere, nil
+}
+
+// names returns the names of the stores that a reference means, in order.
+func (r storeReader) names(ctx context.Context, k resolve.Route, namespace string, ref v1alpha1.PushStoreRef) ([]string, error) {
+	if ref.LabelSelector == nil {
+		return []string{ref.Name}, nil
+	}
+	return r.selected(ctx, k, namespace, ref.LabelSelector)
 }
 
 // selected returns the names of the stores that carry labels, in order.

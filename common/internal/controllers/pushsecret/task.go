@@ -25,6 +25,8 @@ type task struct {
 	to     *destination
 	pusher push.Pusher
 	jobs   []job
+	// backend is that of the store.
+	backend backend
 	// generated is the version of the values, if a generator made them.
 	generated string
 	at        time.Time
@@ -38,8 +40,9 @@ type result struct {
 	at        time.Time
 	entries   []v1alpha1.PushEntryStatus
 	exists    []string
-	left      []v1alpha1.PushEntryStatus
-	err       error
+	// left and released are entries that this object created and that stay.
+	left, released []v1alpha1.PushEntryStatus
+	err            error
 	// retryAfter is how long a provider asked to wait.
 	retryAfter time.Duration
 }
@@ -48,6 +51,7 @@ type result struct {
 type runner struct {
 	pool  *dispatch.Pool
 	lanes concurrency.Lanes[types.NamespacedName]
+	turns turns
 	// timeout is the deadline of what is done to one remote secret.
 	timeout time.Duration
 	// wake brings an object back.
@@ -62,10 +66,12 @@ func (r *runner) start(ctx context.Context, t task, p *progress) bool {
 		return false
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	p.with(id, func(s *storeState) { s.running, s.attempt, s.cancel = true, t.attempt, cancel })
+	p.with(id, func(s *storeState) {
+		s.running, s.attempt, s.cancel, s.names = true, t.attempt, cancel, namesOf(t.jobs)
+	})
 	loader := r.pool.Loader(t.to.route.Kind, t.to.store, resolve.Beside(t.to.store, t.object.Namespace))
 	go func() {
-		res := carryOut(ctx, loader, t.pusher, t.jobs, r.timeout)
+		res := r.carryOut(ctx, loader, t)
 		cancel()
 		res.attempt, res.generated, res.at = t.attempt, t.generated, t.at
 		if next, waits := r.lanes.Leave(lane); waits {
@@ -79,26 +85,26 @@ func (r *runner) start(ctx context.Context, t task, p *progress) bool {
 
 // carryOut does jobs one after another. What fails for the whole store ends it; the other jobs then leave
 // the status as it is.
-func carryOut(ctx context.Context, loader *dispatch.Loader, pusher push.Pusher, jobs []job, timeout time.Duration) (res *result) {
+func (r *runner) carryOut(ctx context.Context, loader *dispatch.Loader, t task) (res *result) {
 	defer func() {
 		// Nobody else could: this is a goroutine of its own. What panicked may hold a secret.
 		if recover() != nil {
 			res = &result{err: provider.NewError(provider.Unavailable, "the operator's code failed during the push")}
-			for _, j := range jobs {
+			for _, j := range t.jobs {
 				res.entries = append(res.entries, slices.Concat(j.known, j.kept)...)
 			}
 		}
 	}()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	err := connect(ctx, loader, &pusher, timeout)
+	err := connect(ctx, loader, &t.pusher, r.timeout)
 	c := carrying{failed: err}
-	for _, j := range jobs {
+	for _, j := range t.jobs {
 		if c.failed != nil || ctx.Err() != nil {
 			c.entries = append(c.entries, slices.Concat(j.known, j.kept)...)
 			continue
 		}
-		c.note(j, apply(ctx, pusher, j, timeout))
+		c.note(j, r.apply(ctx, &t, j))
 	}
 	switch {
 	case len(c.errs) > 0:
@@ -125,7 +131,7 @@ type carrying struct {
 // note adds what came of a job.
 func (c *carrying) note(j job, o push.Outcome) {
 	c.entries = append(c.entries, slices.Concat(o.Entries, j.kept)...)
-	c.left = append(c.left, o.Left...)
+	c.left, c.released = append(c.left, o.Left...), append(c.released, o.Released...)
 	for _, property := range o.Exists {
 		c.exists = append(c.exists, place(j.target.Key, property))
 	}
@@ -174,10 +180,17 @@ func connect(ctx context.Context, loader *dispatch.Loader, pusher *push.Pusher, 
 	}
 }
 
-func apply(ctx context.Context, pusher push.Pusher, j job, timeout time.Duration) push.Outcome {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
+// apply does a job. Nothing is pushed to a remote secret while anything is removed from it: what was seen in step would be
+// gone a moment later.
+func (r *runner) apply(ctx context.Context, t *task, j job) push.Outcome {
+	ctx, cancel := context.WithTimeout(ctx, r.timeout)
 	defer cancel()
-	return pusher.Apply(ctx, j.target, j.want, j.known)
+	leave, err := r.turns.enter(ctx, site{t.backend.address, j.target.Key}, t.pusher.Deletes && j.removes())
+	if err != nil {
+		return push.Outcome{Entries: j.known, Err: err}
+	}
+	defer leave()
+	return t.pusher.Apply(ctx, j.target, j.want, j.known)
 }
 
 // about names the key in an error of a provider.

@@ -1,0 +1,130 @@
+package pushsecret
+
+import (
+	"context"
+	"encoding/json"
+	"reflect"
+	"strings"
+	"sync"
+
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/internal/resolve"
+	"github.com/direct-secrets/direct-secrets/common/provider"
+)
+
+// backend is where a store leads, as far as its spec tells.
+type backend struct {
+	// address is the same for all stores of one Kind, or of its cluster twin, that lead to one place.
+	address string
+	// login tells the credentials apart with which the store is used. Where the address leads can depend on them.
+	login string
+}
+
+// backend returns where the store leads for objects in a namespace.
+func (d *destination) backend(namespace string) backend {
+	return backendOf(d.route, d.store, namespace)
+}
+
+func backendOf(k resolve.Route, s provider.Object, namespace string) backend {
+	raw, err := json.Marshal(s)
+	var o struct {
+		Spec map[string]any `json:"spec"`
+	}
+	if err != nil || json.Unmarshal(raw, &o) != nil {
+		return backend{address: string(s.GetUID())}
+	}
+	for _, f := range ourFields {
+		delete(o.Spec, f)
+	}
+	auth, has := o.Spec["auth"]
+	delete(o.Spec, "auth")
+	b := backend{address: k.GVK.Group + "/" + strings.TrimPrefix(k.GVK.Kind, "Cluster") + " " + encoded(o.Spec)}
+	if has {
+		if beside := resolve.Beside(s, namespace); beside != "" {
+			namespace = beside
+		} else {
+			namespace = s.GetNamespace()
+		}
+		b.login = namespace + " " + encoded(auth)
+	}
+	return b
+}
+
+func encoded(v any) string {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return ""
+	}
+	return string(raw)
+}
+
+// ourFields are the fields of a store's spec that say how the operator uses it, and not where it leads.
+var ourFields = jsonNames(v1alpha1.StoreSpec{}, v1alpha1.ClusterStoreSpec{}, v1alpha1.RetrySpec{})
+
+func jsonNames(structs ...any) (names []string) {
+	for _, s := range structs {
+		for _, f := range reflect.VisibleFields(reflect.TypeOf(s)) {
+			if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
+}
+
+// site is a remote secret, as far as specs tell.
+type site struct{ address, key string }
+
+// turns have removals from a remote secret wait for the pushes to it, and the reverse. The zero turns are free.
+type turns struct {
+	mu   sync.Mutex
+	busy map[site]*turn
+}
+
+type turn struct {
+	pushes   int
+	removing bool
+	// left is closed when a push or a removal has ended.
+	left chan struct{}
+}
+
+// enter waits until a remote secret can be pushed to, or removed from. The caller calls leave afterwards.
+func (t *turns) enter(ctx context.Context, s site, removes bool) (leave func(), err error) {
+	for {
+		t.mu.Lock()
+		u := t.busy[s]
+		if u == nil {
+			u = &turn{left: make(chan struct{})}
+			if t.busy == nil {
+				t.busy = map[site]*turn{}
+			}
+			t.busy[s] = u
+		}
+		if !u.removing && (!removes || u.pushes == 0) {
+			u.removing = removes
+			u.pushes++
+			t.mu.Unlock()
+			return func() { t.leave(s) }, nil
+		}
+		left := u.left
+		t.mu.Unlock()
+		select {
+		case <-left:
+		case <-ctx.Done():
+			return nil, provider.NewError(provider.Unavailable, "another PushSecret pushes to it or removes it all the time")
+		}
+	}
+}
+
+func (t *turns) leave(s site) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	u := t.busy[s]
+	u.pushes--
+	u.removing = false
+	close(u.left)
+	u.left = make(chan struct{})
+	if u.pushes == 0 {
+		delete(t.busy, s)
+	}
+}

@@ -1,0 +1,73 @@
+package pushsecret_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/internal/testenv"
+	fakev1 "github.com/direct-secrets/direct-secrets/common/provider/fake/apis/v1alpha1"
+)
+
+// TestPushHandOver deletes objects whose remote secrets another PushSecret pushes to by now, as after a manifest was
+// renamed. Remote secrets that are in use stay.
+func TestPushHandOver(t *testing.T) {
+	e := testenv.NewIdle(t)
+	other := e.Server.Backend("other")
+	e.Create(e.Store("twin", "main", func(s *fakev1.FakeStore) { s.Spec.RefreshInterval = "2h" }))
+	e.Create(e.Store("other", "other"))
+	e.Start()
+	e.Source("source", map[string]string{"password": "one"})
+	to := func(data ...v1alpha1.PushData) func(*v1alpha1.PushSecret) {
+		return func(ps *v1alpha1.PushSecret) { ps.Spec.Data = data }
+	}
+	by := func(store string) func(*v1alpha1.PushSecret) {
+		return func(ps *v1alpha1.PushSecret) { ps.Spec.StoreRefs[0].Name = store }
+	}
+	never := func(ps *v1alpha1.PushSecret) { ps.Spec.RefreshInterval = "0" }
+	all := func(ps *v1alpha1.PushSecret) { ps.Spec.Data, ps.Spec.DataTo = nil, []v1alpha1.PushDataTo{{}} }
+	e.Create(e.PushSecret("old", testenv.PushDeletes, to(
+		testenv.PushData("password", "same", ""), testenv.PushData("password", "twin", ""), testenv.PushData("password", "object", "a.b"),
+		testenv.PushData("password", "password", ""), testenv.PushData("password", "elsewhere", ""), testenv.PushData("password", "unused", ""),
+	)))
+	e.WantPushed("old", v1alpha1.ReasonSecretSynced)
+	e.Create(e.PushSecret("new", testenv.PushDeletes, never, to(testenv.PushData("password", "same", ""), testenv.PushData("password", "object", "a.b"))))
+	e.Create(e.PushSecret("by-twin", never, by("twin"), to(testenv.PushData("password", "twin", ""))))
+	e.Create(e.PushSecret("by-data-to", never, all))
+	other.Put("elsewhere", []byte("theirs"))
+	other.Delete("elsewhere")
+	other.Put("elsewhere", []byte("one"))
+	e.Create(e.PushSecret("by-other", never, by("other"), to(testenv.PushData("password", "elsewhere", ""))))
+	for _, name := range []string{"new", "by-twin", "by-data-to", "by-other"} {
+		e.WantPushed(name, v1alpha1.ReasonSecretSynced)
+	}
+	if err := e.API.Delete(e.Ctx, e.GetPush("old")); err != nil {
+		t.Fatal(err)
+	}
+	wantPushGone(e, "old")
+	got := map[string]string{}
+	for _, key := range []string{"same", "twin", "object", "password", "elsewhere", "unused"} {
+		got[key] = testenv.Remote(e.Backend, key)
+	}
+	want := map[string]string{"same": "one", "twin": "one", "object": `{"a":{"b":"one"}}`, "password": "one", "elsewhere": "", "unused": ""}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("what is left: -want, +got:\n%s", diff)
+	}
+	e.Eventually(func() string {
+		var list corev1.EventList
+		if err := e.API.List(e.Ctx, &list, client.InNamespace(e.NS)); err != nil {
+			return err.Error()
+		}
+		for _, ev := range list.Items {
+			if ev.Reason == "LeftBehind" && strings.Contains(ev.Message, "another PushSecret") {
+				return ""
+			}
+		}
+		return fmt.Sprintf("none of %d events says that another PushSecret uses what stays", len(list.Items))
+	})
+}
