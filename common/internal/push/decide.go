@@ -2,7 +2,6 @@ package push
 
 import (
 	"bytes"
-	"slices"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/provider"
@@ -14,6 +13,8 @@ type Policies struct {
 	Adoption v1alpha1.PushAdoptionPolicy
 	// Deletes is true if entries that are not wanted any more are removed.
 	Deletes bool
+	// Later is true if what is not wanted any more is removed by another Apply, once all that is wanted is written.
+	Later bool
 	// Mark names the object at the provider.
 	Mark string
 	// Settled is true if nothing that the values are made from has changed since the store was in step. Then
@@ -75,15 +76,11 @@ func Decide(s State) Decision {
 			d.keep(v)
 		}
 		d.Errs = append(d.Errs, err)
-		return d.Decision
+	} else {
+		d.decide()
 	}
-	switch {
-	case s.Seen == nil:
-		d.absent()
-	case s.whole():
-		d.value(s.Want[0])
-	default:
-		d.properties()
+	if d.postpones() && s.Seen != nil {
+		d.Then = append(d.Then, d.untouchedNow()...)
 	}
 	return d.Decision
 }
@@ -119,21 +116,20 @@ func (s State) entry(property string) v1alpha1.PushEntryStatus {
 	return v1alpha1.PushEntryStatus{Property: property}
 }
 
-// obsolete returns the entries that are not wanted any more.
-func (s State) obsolete() []v1alpha1.PushEntryStatus {
-	return slices.DeleteFunc(slices.Clone(s.Known), func(e v1alpha1.PushEntryStatus) bool {
-		return slices.ContainsFunc(s.Want, func(v Value) bool { return v.Property == e.Property })
-	})
-}
-
-// inUse reports whether other objects push to a property, to one inside of it, or to one that it is inside of.
-func (s State) inUse(property string) bool {
-	return slices.ContainsFunc(s.InUse, func(used string) bool { return overlap(used, property) })
-}
-
 type decider struct {
 	State
 	Decision
+}
+
+func (d *decider) decide() {
+	switch {
+	case d.Seen == nil:
+		d.absent()
+	case d.whole():
+		d.value(d.Want[0])
+	default:
+		d.properties()
+	}
 }
 
 // fail notes that a value is not written. What the status says of it stays.
@@ -343,50 +339,4 @@ func (d *decider) untouched(e v1alpha1.PushEntryStatus, current []byte) bool {
 	}
 	was, existed := doc.has(e.Property)
 	return existed && bytes.Equal(was, current)
-}
-
-// remove takes out the properties that this object created and the spec names no more.
-func (d *decider) remove(doc document) document {
-	if !d.Deletes {
-		return doc
-	}
-	for _, e := range d.obsolete() {
-		if e.Property == "" {
-			d.removeWhole()
-			continue
-		}
-		current, exists := doc.has(e.Property)
-		if !e.Created || !exists {
-			continue
-		}
-		if d.inUse(e.Property) {
-			d.Released = append(d.Released, e)
-			continue
-		}
-		next, err := doc.without(e.Property)
-		if err != nil || !d.untouched(e, current) {
-			d.Left = append(d.Left, e)
-			continue
-		}
-		doc = next
-	}
-	return doc
-}
-
-// removeWhole has a secret deleted that this object created and that is as it left it.
-func (d *decider) removeWhole() {
-	i := slices.IndexFunc(d.obsolete(), func(e v1alpha1.PushEntryStatus) bool { return e.Property == "" })
-	if !d.Deletes || i < 0 || !d.obsolete()[i].Created {
-		return
-	}
-	e := d.obsolete()[i]
-	switch {
-	case len(d.Want) > 0: // It holds properties from now on.
-	case d.inUse(""):
-		d.Released = append(d.Released, e)
-	case d.mine() && e.ID == d.Seen.ID && e.Version == d.Seen.Version:
-		d.Action = Delete
-	default:
-		d.Left = append(d.Left, e)
-	}
 }

@@ -84,7 +84,7 @@ func (r *runner) start(ctx context.Context, t task, p *progress) bool {
 }
 
 // carryOut does jobs one after another. What fails for the whole store ends it; the other jobs then leave
-// the status as it is.
+// the status as it is. Removals come last, and none is made if anything that is wanted could not be written.
 func (r *runner) carryOut(ctx context.Context, loader *dispatch.Loader, t task) (res *result) {
 	defer func() {
 		// Nobody else could: this is a goroutine of its own. What panicked may hold a secret.
@@ -99,9 +99,15 @@ func (r *runner) carryOut(ctx context.Context, loader *dispatch.Loader, t task) 
 	defer cancel()
 	err := connect(ctx, loader, &t.pusher, r.timeout)
 	c := carrying{failed: err}
-	for _, j := range t.jobs {
-		if c.failed != nil || ctx.Err() != nil {
-			c.entries = append(c.entries, slices.Concat(j.known, j.kept)...)
+	removals := c.write(ctx, t.jobs, func(j job, later bool) push.Outcome {
+		to := t
+		to.pusher.Later = later
+		return r.apply(ctx, &to, j)
+	})
+	incomplete := len(c.errs) > 0
+	for _, j := range removals {
+		if incomplete || c.failed != nil || ctx.Err() != nil {
+			c.leave(j)
 			continue
 		}
 		c.note(j, r.apply(ctx, &t, j))
@@ -128,6 +134,37 @@ type carrying struct {
 	missed int
 }
 
+// write does the jobs that want anything, and returns what is to be removed afterwards. Where only one remote secret is
+// written, its properties are removed by the same write.
+func (c *carrying) write(ctx context.Context, jobs []job, apply func(j job, later bool) push.Outcome) (removals []job) {
+	wanted := 0
+	for _, j := range jobs {
+		if len(j.want) > 0 {
+			wanted++
+		}
+	}
+	for _, j := range jobs {
+		later := wanted > 1 && j.removes()
+		switch {
+		case len(j.want) == 0:
+			removals = append(removals, j)
+		case c.failed != nil || ctx.Err() != nil:
+			c.leave(j)
+		case later:
+			o := apply(j, true)
+			c.failures(j, o.Err)
+			j.known = o.Entries
+			removals = append(removals, j)
+		default:
+			c.note(j, apply(j, false))
+		}
+	}
+	return removals
+}
+
+// leave leaves the entries of a job as they are.
+func (c *carrying) leave(j job) { c.entries = append(c.entries, slices.Concat(j.known, j.kept)...) }
+
 // note adds what came of a job.
 func (c *carrying) note(j job, o push.Outcome) {
 	c.entries = append(c.entries, slices.Concat(o.Entries, j.kept)...)
@@ -135,18 +172,23 @@ func (c *carrying) note(j job, o push.Outcome) {
 	for _, property := range o.Exists {
 		c.exists = append(c.exists, place(j.target.Key, property))
 	}
-	if o.Err == nil {
+	c.failures(j, o.Err)
+}
+
+// failures adds why a job failed, if it did.
+func (c *carrying) failures(j job, err error) {
+	if err == nil {
 		c.missed = 0
 		return
 	}
-	c.errs = append(c.errs, about(j.target.Key, o.Err))
-	c.retryAfter = max(c.retryAfter, provider.RetryAfter(o.Err))
-	switch provider.ClassOf(o.Err) { //nolint:exhaustive // The others concern the one secret.
+	c.errs = append(c.errs, about(j.target.Key, err))
+	c.retryAfter = max(c.retryAfter, provider.RetryAfter(err))
+	switch provider.ClassOf(err) { //nolint:exhaustive // The others concern the one secret.
 	case provider.Throttled:
-		c.failed = o.Err
+		c.failed = err
 	case provider.Unavailable:
 		if c.missed++; c.missed > 1 {
-			c.failed = o.Err
+			c.failed = err
 		}
 	}
 }

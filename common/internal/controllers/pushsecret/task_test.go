@@ -1,0 +1,141 @@
+package pushsecret
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/internal/dispatch"
+	"github.com/direct-secrets/direct-secrets/common/internal/push"
+	"github.com/direct-secrets/direct-secrets/common/provider"
+	"github.com/direct-secrets/direct-secrets/common/provider/fake"
+)
+
+// TestRemovalsComeLast takes entries out of a spec while others are added. What is taken out goes only once all that is
+// wanted is written.
+func TestRemovalsComeLast(t *testing.T) {
+	const mine = "me"
+	type remotes map[string]string
+	want := func(property, data string) push.Value {
+		return push.Value{Property: property, Data: []byte(data), Source: "source"}
+	}
+	cases := map[string]struct {
+		reason string
+		// has is what the object has created: whole secrets, or properties of JSON objects.
+		has  remotes
+		jobs map[string][]push.Value
+		// out are the properties that are taken out, by key.
+		out   map[string]string
+		fault *fake.Fault
+		then  remotes
+		left  []string
+		// writes are the calls that write, in order.
+		writes []fake.Call
+	}{
+		"Renamed": {
+			"A new key is written before the old one is removed.", remotes{"a": "1"},
+			map[string][]push.Value{"b": {want("", "1")}}, map[string]string{"a": ""}, nil,
+			remotes{"b": "1"}, nil, []fake.Call{fake.CallCreate, fake.CallDelete},
+		},
+		"RenamedDenied": {
+			"If the new one cannot be written then the old one stays.", remotes{"a": "1"},
+			map[string][]push.Value{"b": {want("", "1")}}, map[string]string{"a": ""},
+			&fake.Fault{Call: fake.CallCreate, Err: provider.NewError(provider.Denied, "no")},
+			remotes{"a": "1"}, []string{"a"}, []fake.Call{fake.CallCreate},
+		},
+		"Unrelated": {
+			"Whichever of those that are wanted fails.", remotes{"a": "1"},
+			map[string][]push.Value{"b": {want("", "1")}, "c": {want("", "1")}}, map[string]string{"a": ""},
+			&fake.Fault{Call: fake.CallCreate, Key: "b", Err: provider.NewError(provider.Invalid, "no")},
+			remotes{"a": "1", "c": "1"}, []string{"a"}, []fake.Call{fake.CallCreate, fake.CallCreate},
+		},
+		"Property": {
+			"A property is replaced by another with one write.", remotes{"a": `{"x":"1"}`},
+			map[string][]push.Value{"a": {want("y", "1")}}, map[string]string{"a": "x"}, nil,
+			remotes{"a": `{"y":"1"}`}, nil, []fake.Call{fake.CallUpdate},
+		},
+		"PropertyInvalid": {
+			"It stays if the other one cannot be written.", remotes{"a": `{"x":"1"}`},
+			map[string][]push.Value{"a": {want("y", "\xff"), want("z", "1")}}, map[string]string{"a": "x"}, nil,
+			remotes{"a": `{"x":"1","z":"1"}`}, []string{"x"}, []fake.Call{fake.CallUpdate},
+		},
+		"PropertyElsewhere": {
+			"Also if the other one is in another secret.", remotes{"a": `{"x":"1","y":"2"}`},
+			map[string][]push.Value{"a": {want("y", "3")}, "b": {want("x", "1")}}, map[string]string{"a": "x"},
+			&fake.Fault{Call: fake.CallCreate, Err: provider.NewError(provider.Denied, "no")},
+			remotes{"a": `{"x":"1","y":"3"}`}, []string{"x"}, []fake.Call{fake.CallUpdate, fake.CallCreate},
+		},
+		"PropertyMoved": {
+			"Once that is written it goes, though the secret was written meanwhile.", remotes{"a": `{"x":"1","y":"2"}`},
+			map[string][]push.Value{"a": {want("y", "3")}, "b": {want("x", "1")}}, map[string]string{"a": "x"}, nil,
+			remotes{"a": `{"y":"3"}`, "b": `{"x":"1"}`}, nil, []fake.Call{fake.CallUpdate, fake.CallCreate, fake.CallUpdate},
+		},
+		"WholeFails": {
+			"Properties are remembered where the whole secret is wanted and cannot be written.", remotes{"a": `{"x":"1"}`},
+			map[string][]push.Value{"a": {{Err: provider.NewError(provider.NotFound, "no such key")}}}, map[string]string{"a": "x"}, nil,
+			remotes{"a": `{"x":"1"}`}, []string{"x"}, nil,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			b := fake.New()
+			c, err := b.Connect(t.Context(), "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			w, err := provider.AsWriter(c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			made := map[string]provider.Written{}
+			for key, data := range tc.has {
+				if made[key], err = w.Create(t.Context(), provider.Target{Key: key}, []byte(data), mine); err != nil {
+					t.Fatal(err)
+				}
+			}
+			b.Reset()
+			if tc.fault != nil {
+				b.Inject(*tc.fault)
+			}
+			var jobs []job
+			for _, key := range []string{"a", "b", "c"} {
+				j := job{target: provider.Target{Key: key}, want: tc.jobs[key]}
+				if property, out := tc.out[key]; out {
+					j.known = []v1alpha1.PushEntryStatus{{RemoteKey: key, Property: property, Source: "source", Version: made[key].Version, ID: made[key].ID, Created: true}}
+				}
+				if len(j.want)+len(j.known) > 0 {
+					jobs = append(jobs, j)
+				}
+			}
+			loader := dispatch.NewLoader("FakeStore", func(context.Context) (provider.Client, error) { return c, nil }, dispatch.Options{})
+			defer loader.Retire()
+			r := &runner{timeout: time.Minute}
+			res := r.carryOut(t.Context(), loader, task{jobs: jobs, pusher: push.Pusher{Kind: "FakeStore", Policies: push.Policies{Deletes: true, Mark: mine}}})
+			got := remotes{}
+			for _, key := range []string{"a", "b", "c"} {
+				if v, err := c.Get(t.Context(), provider.Ref{Key: key}); err == nil {
+					got[key] = string(v.Data)
+				}
+			}
+			var left []string
+			for _, e := range res.entries {
+				if p, out := tc.out[e.RemoteKey]; out && p == e.Property && e.Created && e.Source != "" {
+					left = append(left, e.RemoteKey)
+					if p != "" {
+						left[len(left)-1] = p
+					}
+				}
+			}
+			var writes []fake.Call
+			for _, r := range b.Calls(fake.CallCreate, fake.CallUpdate, fake.CallDelete) {
+				writes = append(writes, r.Call)
+			}
+			if diff := cmp.Diff([]any{tc.then, tc.left, tc.writes}, []any{got, left, writes}); diff != "" {
+				t.Errorf("\n%s\nerror %v; remote secrets, entries to remove later, and calls: -want, +got:\n%s", tc.reason, res.err, diff)
+			}
+		})
+	}
+}
