@@ -21,6 +21,10 @@ type Pusher struct {
 	// InUse returns the properties of a remote secret to which other objects push, "" for all of it. id is that of the
 	// secret as it was seen. It is asked before anything is removed; nil if there are no other objects.
 	InUse func(ctx context.Context, key, id string) ([]string, error)
+	// Current returns ErrOld if what is wanted is no longer what the object wants. It is asked before each write; again is
+	// true if somebody else has written meanwhile, and then no former answer counts. It is nil for values that never
+	// change.
+	Current func(ctx context.Context, again bool) error
 }
 
 // An Outcome is what came of one remote secret.
@@ -44,7 +48,7 @@ type Outcome struct {
 func (p *Pusher) Apply(ctx context.Context, t provider.Target, want []Value, known []v1alpha1.PushEntryStatus) Outcome {
 	var o Outcome
 	for try := 1; ; try++ {
-		o = p.try(ctx, t, want, known)
+		o = p.try(ctx, t, want, known, try > 1)
 		if provider.ClassOf(o.Err) != provider.Conflict || !errors.Is(o.Err, errMoved) || try == maxTries {
 			break
 		}
@@ -55,6 +59,10 @@ func (p *Pusher) Apply(ctx context.Context, t provider.Target, want []Value, kno
 	return o
 }
 
+// ErrOld is in the chain of an error that says that what was to be written is too old: the object or what it pushes has
+// changed since it was read. It is to be read again.
+var ErrOld = errors.New("what is pushed has changed meanwhile")
+
 // errMoved is in the chain of an error that says that the secret changed between two calls.
 var errMoved = errors.New("the secret has changed meanwhile")
 
@@ -64,12 +72,17 @@ func failed(known []v1alpha1.PushEntryStatus, err error) Outcome {
 	return Outcome{Entries: known, Err: err}
 }
 
-func (p *Pusher) try(ctx context.Context, t provider.Target, want []Value, known []v1alpha1.PushEntryStatus) Outcome {
+func (p *Pusher) try(ctx context.Context, t provider.Target, want []Value, known []v1alpha1.PushEntryStatus, again bool) Outcome {
 	s, err := p.gather(ctx, t, want, known)
 	if err != nil {
 		return failed(known, err)
 	}
 	seen, d := s.Seen, Decide(s)
+	if d.Action != Nothing {
+		if err := p.current(ctx, again); err != nil {
+			return failed(known, err)
+		}
+	}
 	var now provider.Written
 	if seen != nil {
 		now.Version, now.ID = seen.Version, seen.ID
@@ -104,6 +117,14 @@ func (p *Pusher) try(ctx context.Context, t provider.Target, want []Value, known
 	}
 	out.Entries = versioned(d.Then, now)
 	return out
+}
+
+// current returns an error if what is wanted is not known to be what the object wants still.
+func (p *Pusher) current(ctx context.Context, again bool) error {
+	if p.Current == nil {
+		return nil
+	}
+	return p.Current(ctx, again)
 }
 
 // gather reads what a decision about one remote secret rests on.

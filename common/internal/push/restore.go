@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
@@ -34,6 +35,9 @@ func (p *Pusher) restore(ctx context.Context, t provider.Target, s State, made D
 		}
 		s.Seen = &provider.Observed{Data: lost, Version: lostVersion, ID: w.ID, Mark: mark}
 		d := Decide(s)
+		if err := p.current(ctx, true); err != nil { // Then what was covered may be newer.
+			d = Decision{Then: slices.Clone(s.Known), Errs: []error{err}}
+		}
 		want := d.Data
 		if d.Action != Update {
 			want = lost

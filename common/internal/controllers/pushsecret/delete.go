@@ -157,7 +157,7 @@ func (p *pass) remove(ctx context.Context, d *destination) {
 		d.conclude(failure(d.name(), err), p.ps.Generation)
 		return
 	}
-	p.start(ctx, d, jobs, a, "")
+	p.start(ctx, d, jobs, a, "", nil)
 }
 
 // Without the right nothing breaks: what could not be removed is then held for longer.

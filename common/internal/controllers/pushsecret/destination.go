@@ -75,6 +75,9 @@ func (d *destination) conclude(v status.Verdict, generation int64) {
 // take writes what came of a push into the status. next is when the store is compared again.
 func (d *destination) take(res *result, next time.Time) {
 	d.status.Entries = res.entries
+	if res.old {
+		return
+	}
 	if res.err != nil {
 		d.conclude(failure(d.name(), res.err), res.generation)
 		return

@@ -11,6 +11,7 @@ import (
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/internal/testenv"
+	"github.com/direct-secrets/direct-secrets/common/provider/fake"
 	fakev1 "github.com/direct-secrets/direct-secrets/common/provider/fake/apis/v1alpha1"
 )
 
@@ -70,4 +71,25 @@ func TestPushHandOver(t *testing.T) {
 		}
 		return fmt.Sprintf("none of %d events says that another PushSecret uses what stays", len(list.Items))
 	})
+}
+
+// TestPushOldValue has a push hang in a write while the Secret changes and another process, the leader by now, pushes what
+// it holds then. The old value is never written.
+func TestPushOldValue(t *testing.T) {
+	e := testenv.New(t)
+	e.Backend.Put("db", []byte("zero"))
+	e.Source("source", map[string]string{"password": "one"})
+	resume := e.Backend.Inject(fake.Fault{Call: fake.CallUpdate, Hang: true})
+	e.Create(e.PushSecret("db"))
+	if err := e.Backend.Wait(e.Ctx, 1, fake.CallUpdate); err != nil {
+		t.Fatal(err)
+	}
+	e.Source("source", map[string]string{"password": "two"})
+	e.Backend.Put("db", []byte("two"))
+	resume()
+	e.WantPushed("db", v1alpha1.ReasonSecretSynced)
+	e.WantRemote(e.Backend, "db", "two")
+	if v := e.Backend.Versions("db"); len(v) != 2 {
+		t.Errorf("versions %v, want the two that others wrote", v)
+	}
 }

@@ -165,6 +165,9 @@ func (p *pass) fold(dests []destination) {
 			continue
 		}
 		d.take(res, next)
+		if res.old {
+			p.obj.sources.stale()
+		}
 		p.obj.entries.keep(known, d.status)
 		for _, e := range res.left {
 			p.warn(p.ps, "LeftBehind", "%s: %s stays, because somebody else has changed it since this object created it", d.name(), place(e.RemoteKey, e.Property))
@@ -200,6 +203,7 @@ func (p *pass) push(ctx context.Context, dests []destination) error {
 	if len(due) == 0 {
 		return nil
 	}
+	read := time.Now()
 	is, err := from.read(ctx, seen.refs)
 	if errors.Is(err, errNotMade) {
 		p.again(newborn) // The part brings the object back, once the status records it.
@@ -215,7 +219,7 @@ func (p *pass) push(ctx context.Context, dests []destination) error {
 			p.again(lastBackoff)
 			continue
 		}
-		p.pushTo(ctx, d, is)
+		p.pushTo(ctx, d, is, p.unchanged(from, is.refs, read))
 	}
 	return nil
 }
@@ -237,7 +241,7 @@ func (p *pass) due(d *destination, is refs) (due bool) {
 }
 
 // pushTo pushes what was read to one store.
-func (p *pass) pushTo(ctx context.Context, d *destination, is content) {
+func (p *pass) pushTo(ctx context.Context, d *destination, is content, current currentFunc) {
 	a := p.attempt(d, is.refs)
 	jobs, err := d.jobs(p.ps, p.plan, is.secrets, a.source)
 	if err != nil {
@@ -245,13 +249,13 @@ func (p *pass) pushTo(ctx context.Context, d *destination, is content) {
 		p.again(lastBackoff)
 		return
 	}
-	p.start(ctx, d, jobs, a, is.generated)
+	p.start(ctx, d, jobs, a, is.generated, current)
 }
 
 // start has jobs done at one store, outside of this pass. The object comes back when they have ended.
-func (p *pass) start(ctx context.Context, d *destination, jobs []job, a attempt, generated string) {
+func (p *pass) start(ctx context.Context, d *destination, jobs []job, a attempt, generated string, current currentFunc) {
 	t := task{object: p.key, to: d, jobs: jobs, attempt: a, generated: generated, at: p.now, backend: d.backend(p.ps.Namespace)}
-	t.pusher = push.Pusher{Kind: d.route.GoName(), InUse: p.users.others(p.ps.UID, d.route, idOf(d.status), t.backend), Policies: push.Policies{
+	t.pusher = push.Pusher{Kind: d.route.GoName(), InUse: p.users.others(p.ps.UID, d.route, idOf(d.status), t.backend), Current: current, Policies: push.Policies{
 		Update: p.ps.Spec.UpdatePolicy, Adoption: p.ps.Spec.AdoptionPolicy, Mark: string(p.ps.UID),
 		Deletes: p.ps.Spec.DeletionPolicy == v1alpha1.PushDeletionDelete,
 		Settled: p.ps.Spec.Template != nil && a.generation == d.status.ObservedGeneration && a.source == d.status.ObservedSource,

@@ -43,6 +43,8 @@ type result struct {
 	// left and released are entries that this object created and that stay.
 	left, released []v1alpha1.PushEntryStatus
 	err            error
+	// old is true if what was pushed has changed meanwhile: it is to be read again.
+	old bool
 	// retryAfter is how long a provider asked to wait.
 	retryAfter time.Duration
 }
@@ -179,6 +181,10 @@ func (c *carrying) note(j job, o push.Outcome) {
 func (c *carrying) failures(j job, err error) {
 	if err == nil {
 		c.missed = 0
+		return
+	}
+	if errors.Is(err, push.ErrOld) {
+		c.old, c.failed = true, err
 		return
 	}
 	c.errs = append(c.errs, about(j.target.Key, err))
