@@ -44,3 +44,39 @@ func TestPushConditions(t *testing.T) {
 	conditions()
 	e.In("out").WantPushed("db", v1alpha1.ReasonSecretSynced)
 }
+
+// TestPushSelectsAdmitted selects all cluster stores by labels. A namespace learns only of those that admit it.
+func TestPushSelectsAdmitted(t *testing.T) {
+	e := testenv.NewCluster(t, v1alpha1.ClusterStoreSpec{})
+	store := &fakev1.ClusterFakeStore{ObjectMeta: metav1.ObjectMeta{Name: e.Name}}
+	admit := func(namespace string) {
+		testenv.Update(e.Client, store, func(s *fakev1.ClusterFakeStore) {
+			s.Labels = map[string]string{"selected": e.Name}
+			s.Spec.Conditions = []v1alpha1.StoreCondition{{NamespaceCondition: v1alpha1.NamespaceCondition{Namespaces: []string{namespace}}}}
+		})
+	}
+	admit(e.Namespaced("in"))
+	for _, ns := range []string{"in", "out"} {
+		e.CreateNamespace(ns, nil)
+		e.In(ns).Source("source", map[string]string{"password": ns})
+		e.CreatePushSecret(ns, func(s *v1alpha1.PushSecretSpec) {
+			s.DeletionPolicy = v1alpha1.PushDeletionDelete
+			s.StoreRefs[0].Name, s.StoreRefs[0].LabelSelector = "", &metav1.LabelSelector{MatchLabels: map[string]string{"selected": e.Name}}
+		})
+	}
+	e.In("in").WantPushed("db", v1alpha1.ReasonSecretSynced)
+	if m := e.In("out").WantPushed("db", v1alpha1.ReasonSecretSyncedError); !strings.Contains(m, "no store that serves this namespace carries the labels") {
+		t.Errorf("Ready says %q", m)
+	}
+	if stores := e.In("out").GetPush("db").Status.Stores; len(stores) > 0 {
+		t.Errorf("the status lists stores that do not admit the namespace: %+v", stores)
+	}
+
+	// What was created in a store that admits the namespace no more is not forgotten.
+	admit(e.Namespaced("out"))
+	e.In("out").WantPushed("db", v1alpha1.ReasonSecretSynced)
+	e.In("in").WantPushed("db", v1alpha1.ReasonSecretSyncedError)
+	if stores := e.In("in").GetPush("db").Status.Stores; len(stores) != 1 || len(stores[0].Entries) != 1 {
+		t.Errorf("the status has forgotten what was created: %+v", stores)
+	}
+}

@@ -31,7 +31,13 @@ type destination struct {
 	refusal *status.Verdict
 	// broken is true where only a person can help, for example to bring credentials back.
 	broken bool
+	// excluded is true for a cluster store that does not admit the namespace.
+	excluded bool
 }
+
+// concealed reports whether the object is not shown the store: a selector must not reveal the names of cluster stores that
+// do not admit the namespace. What was created in one while it did is not forgotten.
+func (d *destination) concealed() bool { return d.excluded && len(d.status.Entries) == 0 }
 
 // ref names the store.
 func (d *destination) ref() v1alpha1.StoreRef {

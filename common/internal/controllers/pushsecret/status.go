@@ -57,7 +57,7 @@ func ready(ps *v1alpha1.PushSecret, stores []v1alpha1.PushStoreStatus) status.Ve
 		}
 	}
 	if len(stores) == 0 {
-		return failure("", provider.NewError(provider.NotFound, "no store carries the labels of spec.storeRefs; label one or correct the selector"))
+		return failure("", provider.NewError(provider.NotFound, "no store that serves this namespace carries the labels of spec.storeRefs; label one or correct the selector"))
 	}
 	var bad []string
 	for _, s := range stores {

@@ -35,7 +35,7 @@ func TestReady(t *testing.T) {
 		"Failed":    {"A push that failed is retried, and the class of its error comes first, once.", "s", entry(3, denied), want{"False", "SecretSyncedError", `Denied: FakeStore "s": no (and 1 more)`, "Reconciling"}},
 		"Compared":  {"A store that is compared with a new spec is Reconciling.", "s", entry(2, success(&result{})), want{"Unknown", "Reconciling", `FakeStore "s" is being compared`, "Reconciling"}},
 		"NotSeen":   {"A store without an entry is waited for.", "s", nil, want{"False", "SecretSyncedError", `Unavailable: FakeStore "s": the module that serves it has not looked at it yet`, "Reconciling"}},
-		"NoneFound": {"A selector without stores is waited for.", "", nil, want{"False", "SecretSyncedError", "NotFound: no store carries the labels of spec.storeRefs; label one or correct the selector", "Reconciling"}},
+		"NoneFound": {"A selector without stores is waited for.", "", nil, want{"False", "SecretSyncedError", "NotFound: no store that serves this namespace carries the labels of spec.storeRefs; label one or correct the selector", "Reconciling"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

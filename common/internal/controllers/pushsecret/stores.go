@@ -38,6 +38,9 @@ func (r storeReader) destinations(ctx context.Context, ps *v1alpha1.PushSecret, 
 			if err != nil {
 				return nil, false, err
 			}
+			if d != nil && ref.LabelSelector != nil && d.concealed() {
+				continue
+			}
 			elsewhere = elsewhere || d == nil && i == 0 && ref.Name != ""
 			if d != nil && !slices.ContainsFunc(out, func(o destination) bool { return idOf(o.status) == idOf(d.status) }) {
 				out = append(out, *d)
@@ -120,6 +123,7 @@ func (r storeReader) destination(ctx context.Context, k resolve.Route, namespace
 	default:
 		v := failure("", provider.NewError(refusedClass[refusal.Why], "%s %s", d.name(), refusal.Message))
 		d.refusal, d.broken = &v, refusal.Reason == v1alpha1.ReasonStoreInvalidSpec
+		d.excluded = refusal.Why == resolve.NotAdmitted
 	}
 	d.store, d.grant = h.Store, h.Grant
 	return d, nil
