@@ -17,6 +17,10 @@ import (
 // never show an object that was created and deleted meanwhile.
 const belief = time.Minute
 
+// maxSeen bounds the events that are remembered, since an object can be named anew without end. Without the event of a
+// deletion the deleted object is believed to exist for as long as belief.
+const maxSeen = 16
+
 // An Object is what this process wrote last of one object, or of one that is named anew now and then. It is forgotten
 // once the cache shows it, or anything later. The zero Object is empty. It is safe for concurrent use.
 //
@@ -29,7 +33,8 @@ type Object[O interface {
 	mu      sync.Mutex
 	written O
 	at      time.Time
-	// seen holds, by name, the version of the last event: it can arrive before the answer to the write.
+	// seen holds, by name, the version of the last event: it can arrive before the answer to the write. The latest event
+	// is the last.
 	seen []version
 }
 
@@ -129,11 +134,14 @@ func (o *Object[O]) forget() {
 // note remembers the version of an event.
 func (o *Object[O]) note(event metav1.Object) {
 	is := version{event.GetName(), event.GetResourceVersion()}
-	if i := o.lastOf(event); i < 0 {
-		o.seen = append(o.seen, is)
-	} else if !older(is.resourceVersion, o.seen[i].resourceVersion) {
-		o.seen[i] = is
+	if i := o.lastOf(event); i >= 0 {
+		if older(is.resourceVersion, o.seen[i].resourceVersion) {
+			return
+		}
+		o.seen = slices.Delete(o.seen, i, i+1)
 	}
+	o.seen = append(o.seen, is)
+	o.seen = slices.Delete(o.seen, 0, max(0, len(o.seen)-maxSeen))
 }
 
 // lastOf returns the place in seen of the last event of an object; -1 if there was none.

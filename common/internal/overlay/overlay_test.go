@@ -2,6 +2,7 @@ package overlay
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -244,5 +245,26 @@ func TestVersion(t *testing.T) {
 				t.Errorf("\n%s\nEdited(): true of what this process wrote or read", tc.reason)
 			}
 		})
+	}
+}
+
+// TestEventsAreBounded tells an Object of events of ever new names. It remembers the latest of them only.
+func TestEventsAreBounded(t *testing.T) {
+	var o Object[object]
+	var last object
+	for i := range 1000 {
+		last = of(fmt.Sprintf("db-%d", i), "u", fmt.Sprint(100+i))
+		event{of: last}.tell(&o)
+	}
+	event{of: of("db-0", "u", "2000"), deleted: true}.tell(&o)
+	if len(o.seen) > maxSeen {
+		t.Errorf("%d events are remembered, want at most %d", len(o.seen), maxSeen)
+	}
+	for name, later := range map[string]bool{"db-0": true, last.Name: false, "db-1": false} {
+		ours := of(name, "u", "1500")
+		o.Wrote(ours)
+		if known := o.Latest(of(name, "u", "1")) != ours; known != later {
+			t.Errorf("%s: a later event is known: %t, want %t", name, known, later)
+		}
 	}
 }

@@ -151,6 +151,15 @@ func (p *progress) forget(id storeID) {
 	delete(p.states, id)
 }
 
+// retain forgets the stores that are not named, but for those of which a push was not looked at yet.
+func (p *progress) retain(named []storeID) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	maps.DeleteFunc(p.states, func(id storeID, s *storeState) bool {
+		return !s.running && s.result == nil && !slices.Contains(named, id)
+	})
+}
+
 // noWait has stores that failed tried again at once.
 func (p *progress) noWait() {
 	p.mu.Lock()

@@ -1,6 +1,8 @@
 package pushsecret
 
 import (
+	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -97,5 +99,27 @@ func TestTake(t *testing.T) {
 				t.Errorf("\n%s\ntake() returns a result twice", tc.reason)
 			}
 		})
+	}
+}
+
+// TestProgressForgets has an object name ever new stores. Only those are remembered that it names, and those of which a
+// push was not looked at yet.
+func TestProgressForgets(t *testing.T) {
+	var p progress
+	named := storeID{name: "named"}
+	p.with(named, func(s *storeState) { s.failures = 1 })
+	p.with(storeID{name: "running"}, func(s *storeState) { s.running = true })
+	p.with(storeID{name: "ended"}, func(s *storeState) { s.result = &result{} })
+	for i := range 1000 {
+		p.with(storeID{name: fmt.Sprint(i)}, func(s *storeState) { s.failures = 1 })
+	}
+	p.retain([]storeID{named})
+	var got []string
+	for id := range p.states {
+		got = append(got, id.name)
+	}
+	slices.Sort(got)
+	if diff := cmp.Diff([]string{"ended", "named", "running"}, got); diff != "" {
+		t.Errorf("stores that are remembered: -want, +got:\n%s", diff)
 	}
 }

@@ -124,6 +124,7 @@ func (p *pass) run(ctx context.Context) error {
 		return err
 	}
 	p.fold(dests)
+	p.obj.stores.retain(idsOf(dests))
 	if err := p.push(ctx, dests); err != nil {
 		return err
 	}

@@ -86,6 +86,13 @@ func statusesOf(dests []destination) []v1alpha1.PushStoreStatus {
 	return all
 }
 
+func idsOf(dests []destination) (ids []storeID) {
+	for i := range dests {
+		ids = append(ids, idOf(dests[i].status))
+	}
+	return ids
+}
+
 // +kubebuilder:rbac:groups=direct-secrets.io,resources=pushsecrets/status,verbs=patch
 
 // conclude writes the status, if it has changed: the entries of this module, and the conditions if it leads. of is
