@@ -53,7 +53,7 @@ func (p *pass) finalize(ctx context.Context) error {
 		// What it creates has to be removed as well. Its end brings the object back.
 		left.stays = append(left.stays, "what is being pushed")
 	case len(left.stays) == 0:
-		return p.hold(ctx, false)
+		return p.finish(ctx, dests)
 	case release || p.ps.Spec.Suspend: // Nothing of a suspended object is touched, also now.
 		p.warn(p.ps, "Released", "let go although it could not be removed: %s", strings.Join(left.stays, ", "))
 		return p.hold(ctx, false)
@@ -71,6 +71,19 @@ func (p *pass) finalize(ctx context.Context) error {
 	v := status.Failed(v1alpha1.ReasonSecretSyncedError, "being deleted; what it created has to be removed first: "+
 		strings.Join(left.stays, ", ")+"; set spec.deletionPolicy: None to let it go and leave that behind")
 	return p.conclude(ctx, statuses, &v)
+}
+
+// finish writes that all is removed, and lets the object go. Others may hold it still, and show its status.
+func (p *pass) finish(ctx context.Context, dests []destination) error {
+	v := deleted
+	if others := p.others(p.ps); len(others) > 0 {
+		v = status.Failed(v1alpha1.ReasonSecretSyncedError, "being deleted; held by "+strings.Join(others, ", "))
+	}
+	if err := p.conclude(ctx, statusesOf(dests), &v); err != nil {
+		return err
+	}
+	p.ps = p.obj.written.Latest(p.ps).DeepCopy() // The finalizer is taken off what was just written.
+	return p.hold(ctx, false)
 }
 
 // abandoned tells of an object that another module holds for long. That module may not run any more, and

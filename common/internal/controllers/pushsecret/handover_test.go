@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
@@ -92,4 +93,32 @@ func TestPushOldValue(t *testing.T) {
 	if v := e.Backend.Versions("db"); len(v) != 2 {
 		t.Errorf("versions %v, want the two that others wrote", v)
 	}
+}
+
+// TestPushDeletedIsShown deletes an object that another controller holds as well: its status says that what was created is
+// removed.
+func TestPushDeletedIsShown(t *testing.T) {
+	e := testenv.New(t)
+	e.Source("source", map[string]string{"password": "one"})
+	e.Create(e.PushSecret("db", testenv.PushDeletes, func(ps *v1alpha1.PushSecret) { ps.Finalizers = []string{"example.com/held"} }))
+	e.WantPushed("db", v1alpha1.ReasonSecretSynced)
+	ps := e.GetPush("db")
+	if err := e.API.Delete(e.Ctx, ps); err != nil {
+		t.Fatal(err)
+	}
+	e.Eventually(func() string { return cmp.Diff([]string{"example.com/held"}, e.GetPush("db").Finalizers) })
+	if v := testenv.Remote(e.Backend, "db"); v != "" {
+		t.Errorf("the remote secret is %q", v)
+	}
+	is := e.GetPush("db")
+	ready := meta.FindStatusCondition(is.Status.Conditions, v1alpha1.ConditionReady)
+	synced := meta.FindStatusCondition(is.Status.Stores[0].Conditions, v1alpha1.ConditionSynced)
+	want := []string{v1alpha1.ReasonSecretDeleted, v1alpha1.ReasonSecretDeleted}
+	if diff := cmp.Diff(want, []string{ready.Reason, synced.Reason}); diff != "" {
+		t.Errorf("Ready and Synced: -want, +got:\n%s", diff)
+	}
+	if n := len(is.Status.Stores[0].Entries); n > 0 {
+		t.Errorf("the status still names %d remote secrets", n)
+	}
+	testenv.Update(e.Client, ps, func(ps *v1alpha1.PushSecret) { ps.Finalizers = nil })
 }
