@@ -60,7 +60,7 @@ func salted(es *v1alpha1.ExternalSecretSpec) {
 
 func orphan(es *v1alpha1.ExternalSecretSpec)     { es.Target.CreationPolicy = v1alpha1.CreateOrphan }
 func leftBehind(es *v1alpha1.ExternalSecretSpec) { es.Target.CleanupPolicy = v1alpha1.CleanupNever }
-func often(es *v1alpha1.ExternalSecretSpec)      { es.RefreshInterval = "100ms" }
+func often(es *v1alpha1.ExternalSecretSpec)      { es.RefreshInterval = "1s" }
 
 func partName(name string) string { return generatedPasswords.PartName("ExternalSecret", name) }
 

@@ -13,6 +13,19 @@ import (
 // +kubebuilder:validation:XValidation:rule="size(self) == 0 || duration(self) >= duration('0s')",message="must be a duration such as 30s, 15m or 1h, not negative"
 type Duration string
 
+// MinInterval is the shortest interval: an API server refuses a shorter one, but may hold some from before it did.
+const MinInterval = time.Second
+
+// Interval returns the duration as an interval, or def if it is unset. It is 0, which has a meaning of its own, or at
+// least MinInterval. The error says how to write one.
+func (d Duration) Interval(def time.Duration) (time.Duration, error) {
+	v, err := d.Or(def)
+	if err != nil || v == 0 {
+		return 0, err
+	}
+	return max(v, MinInterval), nil
+}
+
 // Or returns the duration, or def if it is unset. The error says how to write one.
 func (d Duration) Or(def time.Duration) (time.Duration, error) {
 	if d == "" {

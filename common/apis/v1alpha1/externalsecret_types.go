@@ -49,8 +49,9 @@ type ExternalSecretSpec struct {
 	// +optional
 	RefreshPolicy RefreshPolicy `json:"refreshPolicy,omitempty"`
 
-	// Time between two reads under the policy Periodic. Default 1h; 0 behaves as CreatedOnce.
+	// Time between two reads under the policy Periodic. Default 1h, at least 1s; 0 behaves as CreatedOnce.
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="size(self) == 0 || duration(self) <= duration('0s') || duration(self) >= duration('1s')",message="refreshInterval must be 0 or at least 1s"
 	RefreshInterval Duration `json:"refreshInterval,omitempty"`
 
 	// The Secret that is written.

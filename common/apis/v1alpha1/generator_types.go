@@ -5,8 +5,9 @@ type GeneratorSpec struct {
 	SourceSpec `json:",inline"`
 
 	// Time after which values are replaced, for each object that uses the generator from when its own
-	// were made. Unset: never, unless they expire.
+	// were made; at least 1s. Unset or 0: never, unless they expire.
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="size(self) == 0 || duration(self) <= duration('0s') || duration(self) >= duration('1s')",message="rotationInterval must be 0 or at least 1s"
 	RotationInterval Duration `json:"rotationInterval,omitempty"`
 
 	// Keep the values that were replaced last, each under <key>-previous. A credential that is kept is not

@@ -46,8 +46,9 @@ type PushSecretSpec struct {
 	Suspend bool `json:"suspend,omitempty"`
 
 	// Time after which the stores are compared with the Secret again; a change of the Secret is pushed
-	// at once. Default 1h; 0: never.
+	// at once. Default 1h, at least 1s; 0: never.
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="size(self) == 0 || duration(self) <= duration('0s') || duration(self) >= duration('1s')",message="refreshInterval must be 0 or at least 1s"
 	RefreshInterval Duration `json:"refreshInterval,omitempty"`
 
 	// Replace (the default): what differs is overwritten. IfNotExists: only what does not exist is

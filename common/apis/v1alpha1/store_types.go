@@ -29,8 +29,9 @@ type SourceSpec struct {
 	// +kubebuilder:validation:MaxLength=253
 	Controller string `json:"controller,omitempty"`
 
-	// Time between two validations of this object. Default 5m.
+	// Time between two validations of this object. Default 5m, at least 1s.
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="size(self) == 0 || duration(self) <= duration('0s') || duration(self) >= duration('1s')",message="refreshInterval must be 0 or at least 1s"
 	RefreshInterval Duration `json:"refreshInterval,omitempty"`
 
 	// Enabled (the default): hold the objects that refer to this one while it is not Ready.

@@ -43,7 +43,7 @@ type Plan struct {
 
 // NewPlan checks a spec. The error names the field and the fix.
 func NewPlan(spec *v1alpha1.PushSecretSpec) (*Plan, error) {
-	interval, err := spec.RefreshInterval.Or(DefaultRefreshInterval)
+	interval, err := spec.RefreshInterval.Interval(DefaultRefreshInterval)
 	if err != nil {
 		return nil, errors.Wrap(err, "spec.refreshInterval")
 	}

@@ -51,7 +51,7 @@ func (p Plan) Stores() []v1alpha1.StoreRef {
 
 // NewPlan checks a spec and returns its plan. The error names the field and the fix.
 func NewPlan(es *v1alpha1.ExternalSecret) (Plan, error) {
-	interval, err := es.Spec.RefreshInterval.Or(DefaultRefreshInterval)
+	interval, err := es.Spec.RefreshInterval.Interval(DefaultRefreshInterval)
 	if err != nil {
 		return Plan{}, errors.Wrap(err, "spec.refreshInterval")
 	}

@@ -127,7 +127,7 @@ func TestRestartIsQuiet(t *testing.T) {
 func TestRefreshWritesNothing(t *testing.T) {
 	e := newEnv(t)
 	e.Backend.Put("db", []byte("x"))
-	e.Create(e.ExternalSecret("db", func(es *v1alpha1.ExternalSecret) { es.Spec.RefreshInterval = "200ms" }))
+	e.Create(e.ExternalSecret("db", func(es *v1alpha1.ExternalSecret) { es.Spec.RefreshInterval = "1s" }))
 	e.WantReady("db", v1alpha1.ReasonSecretSynced)
 	e.WantStore("store", v1alpha1.ReasonStoreValid)
 	since := time.Now()

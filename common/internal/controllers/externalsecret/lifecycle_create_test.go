@@ -75,7 +75,7 @@ var equalEmpty = cmp.Comparer(func(a, b map[string]string) bool { return len(a) 
 func TestOrphanReverts(t *testing.T) {
 	e := newEnv(t)
 	e.Backend.Put("db", []byte("right"))
-	e.synced("db", creates(v1alpha1.CreateOrphan), every("500ms"))
+	e.synced("db", creates(v1alpha1.CreateOrphan), every("1s"))
 	s := e.Secret("db")
 	testenv.Update(e.Client, s.DeepCopy(), func(s *corev1.Secret) { s.Data["value"], s.Data["foreign"] = []byte("edited"), []byte("keep") })
 	e.wantData("db", holds("value", "right", "foreign", "keep"))

@@ -404,7 +404,7 @@ func TestStoreMended(t *testing.T) {
 // TestComesBack has the value come back by itself, at the next periodic refresh.
 func TestComesBack(t *testing.T) {
 	e := newEnv(t)
-	e.Create(e.ExternalSecret("db", deletes(v1alpha1.DeletionDelete), every("500ms")))
+	e.Create(e.ExternalSecret("db", deletes(v1alpha1.DeletionDelete), every("1s")))
 	e.WantReady("db", v1alpha1.ReasonSecretDeleted)
 	for _, value := range []string{"one", "two"} {
 		e.Backend.Put("db", []byte(value))

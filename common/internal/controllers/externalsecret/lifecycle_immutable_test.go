@@ -22,7 +22,7 @@ func TestImmutable(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			e := newEnv(t)
 			e.Backend.Put("db", []byte("one"))
-			e.synced("db", frozen, creates(p), every("300ms"))
+			e.synced("db", frozen, creates(p), every("1s"))
 			before := e.Secret("db")
 			if before.Immutable == nil || !*before.Immutable || string(before.Data["value"]) != "one" {
 				t.Fatalf("immutable is %v", before.Immutable)

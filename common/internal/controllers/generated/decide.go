@@ -146,7 +146,7 @@ func (d *decision) generator(f found) {
 	}
 	var err error
 	if in.Spec, err = specHash(f.object); err == nil {
-		in.Interval, err = f.object.GeneratorSpec().RotationInterval.Or(0)
+		in.Interval, err = f.object.GeneratorSpec().RotationInterval.Interval(0)
 	}
 	if err != nil {
 		d.out.fault(f.ref, provider.NewError(provider.Invalid, "spec.rotationInterval: %s", err))
