@@ -54,6 +54,24 @@ var refusals = map[string]refusal{
 	"interval-store":      {"A validation calls the provider.", "FakeStore", "{backend: a, refreshInterval: 1ms}", "refreshInterval must be 0 or at least 1s"},
 	"interval-generator":  {"That of a generator does, too.", "FakeGenerator", "{backend: a, refreshInterval: 1ms}", "refreshInterval must be 0 or at least 1s"},
 	"rotation":            {"A rotation makes a credential.", "FakeGenerator", "{backend: a, rotationInterval: 1ms}", "rotationInterval must be 0 or at least 1s"},
+
+	"template-push":             {"A template shapes what is pushed.", "PushSecret", "{" + pushes + ", template: {type: '', metadata: {}, data: {a: b}, templateFrom: [{literal: a}, {literal: a, target: Data}]}}", ""},
+	"template-push-type":        {"A remote secret has no type.", "PushSecret", "{" + pushes + ", template: {type: Opaque}}", "template.type has no effect"},
+	"template-push-labels":      {"Nor has it labels of a Secret.", "PushSecret", "{" + pushes + ", template: {metadata: {labels: {a: b}}}}", "template.metadata has no effect"},
+	"template-push-annotations": {"Nor annotations.", "PushSecret", "{" + pushes + ", template: {metadata: {annotations: {a: b}}}}", "template.metadata has no effect"},
+	"template-push-from":        {"Nor those of a text.", "PushSecret", "{" + pushes + ", template: {templateFrom: [{literal: a, target: Labels}]}}", "template.templateFrom.target has no effect"},
+	"template-push-fan-out":     {"Nor has one of many.", "ClusterPushSecret", "{pushSecretSpec: {" + pushes + ", template: {type: Opaque}}}", "template.type has no effect"},
+	"template":                  {"A Secret has all that.", "ExternalSecret", "{target: {template: {type: Opaque, metadata: {labels: {a: b}}, templateFrom: [{literal: a, target: Labels}]}}}", ""},
+
+	"merge-json":         {"The merged object goes into a key.", "ExternalSecret", "{dataFrom: [{extract: {key: a}, rewrite: [{merge: {strategy: JSON, into: a}}]}]}", ""},
+	"merge-extract":      {"Members take the place of all keys.", "ExternalSecret", "{dataFrom: [{extract: {key: a}, rewrite: [{merge: {strategy: Extract, into: ''}}]}]}", ""},
+	"merge-extract-into": {"They go into no key.", "ExternalSecret", "{dataFrom: [{extract: {key: a}, rewrite: [{merge: {strategy: Extract, into: a}}]}]}", "merge.into has no effect"},
+	"merge-into":         {"Extract is the default.", "ExternalSecret", "{dataFrom: [{extract: {key: a}, rewrite: [{merge: {into: a}}]}]}", "merge.into has no effect"},
+	"merge-into-push":    {"A push merges by the same rules.", "PushSecret", "{" + pushes + ", dataTo: [{rewrite: [{merge: {into: a}}]}]}", "merge.into has no effect"},
+
+	"conversion":         {"secretKey is taken as it is written.", "ExternalSecret", "{data: [{secretKey: a, remoteRef: {key: a, conversionStrategy: Unicode}}]}", "conversionStrategy Unicode has no effect in data"},
+	"conversion-default": {"Tools write the default.", "ExternalSecret", "{data: [{secretKey: a, remoteRef: {key: a, conversionStrategy: Default}}]}", ""},
+	"conversion-extract": {"Keys that are extracted are converted.", "ExternalSecret", "{dataFrom: [{extract: {key: a, conversionStrategy: Unicode}}]}", ""},
 }
 
 func (r refusal) object(t *testing.T, name string) *unstructured.Unstructured {

@@ -235,7 +235,9 @@ type DataEntry struct {
 	// +optional
 	Optional bool `json:"optional,omitempty"`
 
-	// The remote secret, or a property of it.
+	// The remote secret, or a property of it. The key is secretKey as it is written, so conversionStrategy must not be
+	// Unicode.
+	// +kubebuilder:validation:XValidation:rule="!has(self.conversionStrategy) || self.conversionStrategy != 'Unicode'",message="conversionStrategy Unicode has no effect in data, where secretKey is the key as it is written: remove it, or use dataFrom"
 	RemoteRef RemoteRef `json:"remoteRef"`
 
 	// The store to read from instead of spec.storeRef.
@@ -351,7 +353,10 @@ type RewriteTransform struct {
 }
 
 // RewriteMerge merges keys that hold JSON objects.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.into) || size(self.into) == 0 || (has(self.strategy) && self.strategy == 'JSON')",message="merge.into has no effect with strategy Extract: remove it, or set strategy: JSON"
 type RewriteMerge struct {
+	// Key that the merged object goes to. Only for strategy JSON, which needs it.
 	// +optional
 	Into string `json:"into,omitempty"`
 	// +optional

@@ -81,8 +81,12 @@ type PushSecretSpec struct {
 	// +listType=atomic
 	DataTo []PushDataTo `json:"dataTo,omitempty"`
 
-	// Shapes the values before they are pushed. Its metadata and type are not used.
+	// Shapes the values before they are pushed. A remote secret has no metadata and type of a Secret, so template.metadata
+	// and template.type must be unset, and templateFrom yields data only.
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="!has(self.metadata) || (!has(self.metadata.labels) || size(self.metadata.labels) == 0) && (!has(self.metadata.annotations) || size(self.metadata.annotations) == 0)",message="template.metadata has no effect on what is pushed: remove it, and use metadata of data or dataTo for tags"
+	// +kubebuilder:validation:XValidation:rule="!has(self.type) || size(self.type) == 0",message="template.type has no effect on what is pushed: remove it"
+	// +kubebuilder:validation:XValidation:rule="!has(self.templateFrom) || self.templateFrom.all(f, !has(f.target) || f.target in ['', 'Data'])",message="template.templateFrom.target has no effect on what is pushed unless it is Data: remove the entries for Labels and Annotations"
 	Template *Template `json:"template,omitempty"`
 }
 
