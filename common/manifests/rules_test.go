@@ -14,6 +14,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/manifests"
 	"github.com/direct-secrets/direct-secrets/common/provider/fake"
 	"github.com/direct-secrets/direct-secrets/common/testing/controlplane"
+	"github.com/direct-secrets/direct-secrets/common/testing/operatortest"
 )
 
 var (
@@ -28,6 +29,8 @@ func TestMain(m *testing.M) {
 		return err
 	}, controlplane.WithCRDs(controlplane.Manifests(fake.CRDs, manifests.CRDs)...))
 }
+
+func TestCRDs(t *testing.T) { operatortest.CheckCRDs(t, manifests.CRDs) }
 
 // A refusal is a spec that the API server does not take, and what it says.
 type refusal struct {

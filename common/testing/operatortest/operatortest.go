@@ -30,9 +30,6 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/testing/controlplane"
 )
 
-// maxCRD is the size in bytes that a CustomResourceDefinition may have.
-const maxCRD = 60_000
-
 // A Suite is the control plane of a test package, on which it starts operators. Main fills it.
 type Suite struct {
 	Client
@@ -127,17 +124,4 @@ func over(t testing.TB, c *Client, o provider.Object, namespace, name, key strin
 		return Generated(namespace, name, c.Kind(t, o), o.GetName())
 	}
 	return ExternalSecret(namespace, name, c.Kind(t, o), o.GetName(), key, properties...)
-}
-
-// CheckCRDs checks what every CustomResourceDefinition of the project has to keep to.
-func CheckCRDs(t testing.TB, kinds fs.FS) {
-	t.Helper()
-	for _, crd := range controlplane.Manifests(kinds) {
-		if len(crd) > maxCRD {
-			t.Errorf("a CRD has %d bytes, and at most %d are allowed", len(crd), maxCRD)
-		}
-		if bytes.Contains(crd, []byte(" default: ")) {
-			t.Error("a CRD has a default: it would show as drift in what persons and tools applied")
-		}
-	}
 }

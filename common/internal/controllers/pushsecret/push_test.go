@@ -62,19 +62,29 @@ func TestPush(t *testing.T) {
 	})
 }
 
-// TestPushSteady has objects compared again and again without a write: to no store, and but for heartbeats
-// to the API server.
+// TestPushSteady has objects compared again and again without a write: to no store, and where the comparison was not
+// asked for, which the status says, to no object.
 func TestPushSteady(t *testing.T) {
 	e := testenv.New(t)
 	e.Source("source", map[string]string{"password": "one"})
 	for i := range 5 {
-		e.Create(e.PushSecret(fmt.Sprint("db-", i)))
+		e.Create(e.PushSecret(fmt.Sprint("db-", i), func(ps *v1alpha1.PushSecret) { ps.Spec.RefreshInterval = "1s" }))
 		e.WantPushed(fmt.Sprint("db-", i), v1alpha1.ReasonSecretSynced)
 	}
 	writes := e.Backend.Writes()
-	versions := map[string]string{}
-	for i := range 5 {
-		versions[fmt.Sprint("db-", i)] = e.GetPush(fmt.Sprint("db-", i)).ResourceVersion
+	versions := func() map[string]string {
+		all := map[string]string{}
+		for i := range 5 {
+			all[fmt.Sprint("db-", i)] = e.GetPush(fmt.Sprint("db-", i)).ResourceVersion
+		}
+		return all
+	}
+	before := versions()
+	if err := e.Backend.Wait(e.Ctx, e.Backend.Count(fake.CallObserve)+3*len(before), fake.CallObserve); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(before, versions()); diff != "" {
+		t.Errorf("a comparison that found nothing new wrote objects; their versions: -before, +now:\n%s", diff)
 	}
 	for round := range 3 {
 		for i := range 5 {

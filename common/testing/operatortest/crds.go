@@ -1,0 +1,95 @@
+package operatortest
+
+import (
+	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
+	"testing"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/direct-secrets/direct-secrets/common/testing/controlplane"
+)
+
+// maxCRD is the size in bytes that a CustomResourceDefinition may have.
+const maxCRD = 60_000
+
+// CheckCRDs checks what every CustomResourceDefinition of the project has to keep to.
+func CheckCRDs(t testing.TB, kinds fs.FS) {
+	t.Helper()
+	for _, fault := range crdFaults(kinds) {
+		t.Error(fault)
+	}
+}
+
+// crdFaults returns what is wrong with the CRDs of a folder.
+func crdFaults(kinds fs.FS) (faults []string) {
+	all := controlplane.Manifests(kinds)
+	if len(all) == 0 {
+		return []string{"there is no CRD"}
+	}
+	for _, raw := range all {
+		crd := apiextensionsv1.CustomResourceDefinition{}
+		if err := yaml.UnmarshalStrict(raw, &crd); err != nil {
+			faults = append(faults, fmt.Sprintf("what should be a CRD cannot be read: %v", err))
+			continue
+		}
+		kind := crd.Spec.Names.Kind
+		if len(raw) > maxCRD {
+			faults = append(faults, fmt.Sprintf("%s: the CRD has %d bytes, and at most %d are allowed", kind, len(raw), maxCRD))
+		}
+		if len(crd.Spec.Versions) == 0 {
+			faults = append(faults, kind+": the CRD has no version")
+		}
+		for _, v := range crd.Spec.Versions {
+			if v.Schema == nil || v.Schema.OpenAPIV3Schema == nil || len(v.Schema.OpenAPIV3Schema.Properties["spec"].Properties) == 0 {
+				faults = append(faults, kind+": the CRD has no schema of spec")
+				continue
+			}
+			for _, at := range defaults(*v.Schema.OpenAPIV3Schema, "") {
+				faults = append(faults, fmt.Sprintf("%s: %s has a default: it would show as drift in what persons and tools applied", kind, at))
+			}
+			faults = append(faults, generatorFaults(kind, v.Schema.OpenAPIV3Schema.Properties["spec"])...)
+		}
+	}
+	return faults
+}
+
+// generatorFaults returns the fields of a generator that could have no effect: nothing is pushed to it.
+func generatorFaults(kind string, spec apiextensionsv1.JSONSchemaProps) (faults []string) {
+	if _, ok := spec.Properties["rotationInterval"]; !ok {
+		return nil
+	}
+	if _, ok := spec.Properties["access"]; ok {
+		faults = append(faults, kind+": spec.access of a generator has no effect")
+	}
+	items := spec.Properties["conditions"].Items
+	if items == nil || items.Schema == nil {
+		return faults
+	}
+	for _, field := range []string{"access", "allowedKeys"} {
+		if _, ok := items.Schema.Properties[field]; ok {
+			faults = append(faults, kind+": spec.conditions."+field+" of a generator has no effect")
+		}
+	}
+	return faults
+}
+
+// defaults returns the paths below a schema that have a default of any type.
+func defaults(s apiextensionsv1.JSONSchemaProps, at string) (found []string) {
+	if s.Default != nil {
+		found = append(found, at)
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
+		found = append(found, defaults(s.Properties[name], at+"."+name)...)
+	}
+	if s.Items != nil && s.Items.Schema != nil {
+		found = append(found, defaults(*s.Items.Schema, at+"[]")...)
+	}
+	if s.AdditionalProperties != nil && s.AdditionalProperties.Schema != nil {
+		found = append(found, defaults(*s.AdditionalProperties.Schema, at+"{}")...)
+	}
+	return found
+}
