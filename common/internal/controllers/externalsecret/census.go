@@ -15,12 +15,19 @@ import (
 
 var _ target.Census = &census{}
 
-// A census knows the ExternalSecrets of the namespace of one of them.
+// maxLookups is how many ExternalSecrets are read live in one pass. Anybody who may write Secrets can put thousands of
+// marks on one.
+const maxLookups = 100
+
+// A census knows the ExternalSecrets of the namespace of one of them, for one pass.
 type census struct {
 	cache client.Reader
 	// live does not read from a cache.
 	live client.Reader
 	es   *v1alpha1.ExternalSecret
+	// asked are those that were read live, by name; nil for one that does not exist.
+	asked   map[string]*v1alpha1.ExternalSecret
+	lookups int
 }
 
 // Lives implements target.Census.
@@ -39,16 +46,32 @@ func writes(es *v1alpha1.ExternalSecret, secret string) bool {
 }
 
 // find reports whether the ExternalSecret of a name is as asked. The cache may be behind, so only a
-// live read says no; an error says yes.
+// live read says no; an error, or one too many, says yes.
 func (c *census) find(ctx context.Context, name string, is func(*v1alpha1.ExternalSecret) bool) bool {
 	key := types.NamespacedName{Namespace: c.es.Namespace, Name: name}
 	cached := &v1alpha1.ExternalSecret{}
 	if err := c.cache.Get(ctx, key, cached); err == nil && is(cached) {
 		return true
 	}
-	live := &v1alpha1.ExternalSecret{}
-	err := c.live.Get(ctx, key, live)
-	return (err == nil && is(live)) || (err != nil && !kerrors.IsNotFound(err))
+	live, known := c.asked[name]
+	if !known {
+		if c.lookups++; c.lookups > maxLookups {
+			return true
+		}
+		live = &v1alpha1.ExternalSecret{}
+		err := c.live.Get(ctx, key, live)
+		switch {
+		case kerrors.IsNotFound(err):
+			live = nil
+		case err != nil:
+			return true
+		}
+		if c.asked == nil {
+			c.asked = map[string]*v1alpha1.ExternalSecret{}
+		}
+		c.asked[name] = live
+	}
+	return live != nil && is(live)
 }
 
 // contest judges the other field managers of a Secret.
