@@ -103,7 +103,7 @@ func TestLifeOfARelease(t *testing.T) {
 	}
 	commands := held.check(t, notes)
 	runCommands(t, commands)
-	if notes := upgrade("provider-vault"); strings.Contains(notes, "kubectl patch pushsecret -n life aws-push ") {
+	if notes := upgrade("provider-vault"); strings.Contains(notes, "kubectl patch pushsecrets.direct-secrets.io -n life aws-push ") {
 		t.Errorf("what was released waits no more, got:\n%s", notes)
 	}
 
@@ -187,13 +187,13 @@ func runCommands(t *testing.T, commands [][]string) {
 	t.Helper()
 	var did []string
 	for _, c := range commands {
-		kind := map[string]string{"pushsecret": "{apiVersion: direct-secrets.io/v1alpha1, kind: PushSecret, metadata: {name: %s}}", "secret": "{apiVersion: v1, kind: Secret, metadata: {name: %s}}"}[c[1]]
+		kind := map[string]string{"pushsecrets.direct-secrets.io": "{apiVersion: direct-secrets.io/v1alpha1, kind: PushSecret, metadata: {name: %s}}", "secrets": "{apiVersion: v1, kind: Secret, metadata: {name: %s}}"}[c[1]]
 		o := object(t, c[2], kind, c[3])
 		must(t, admin.Patch(background, o, client.RawPatch("application/json-patch+json", []byte(c[4]))))
 		did = append(did, fmt.Sprint(c[1], " ", c[3], " ", o.GetFinalizers()))
 	}
 	slices.Sort(did)
-	if diff := cmp.Diff([]string{"pushsecret aws-class []", "pushsecret aws-push [a.example.com/x]", "secret aws-part []"}, did); diff != "" {
+	if diff := cmp.Diff([]string{"pushsecrets.direct-secrets.io aws-class []", "pushsecrets.direct-secrets.io aws-push [a.example.com/x]", "secrets aws-part []"}, did); diff != "" {
 		t.Errorf("each command takes off the finalizer of the module, and no other: -want, +got:\n%s", diff)
 	}
 }

@@ -9,7 +9,7 @@ import (
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
-// +kubebuilder:resource:shortName=ps,categories=direct-secrets
+// +kubebuilder:resource:shortName=dps,categories=direct-secrets
 // +kubebuilder:printcolumn:name="Source",type=string,JSONPath=`.spec.selector.secret.name`
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`

@@ -102,7 +102,7 @@ func (p *pass) abandoned() {
 	for _, f := range others {
 		module, _, _ := strings.Cut(f, "/")
 		p.warn(p.ps, "Held", "held for ten minutes by the module of %s, which may not run; run it, or let go and leave behind what it created: "+
-			"kubectl patch pushsecret -n %s %s --type=json -p '[{\"op\":\"test\",\"path\":\"/metadata/finalizers/%d\",\"value\":%q},{\"op\":\"remove\",\"path\":\"/metadata/finalizers/%d\"}]'",
+			"kubectl patch pushsecrets.direct-secrets.io -n %s %s --type=json -p '[{\"op\":\"test\",\"path\":\"/metadata/finalizers/%d\",\"value\":%q},{\"op\":\"remove\",\"path\":\"/metadata/finalizers/%d\"}]'",
 			module, p.ps.Namespace, p.ps.Name, slices.Index(p.ps.Finalizers, f), f, slices.Index(p.ps.Finalizers, f))
 	}
 }

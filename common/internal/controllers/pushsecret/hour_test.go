@@ -165,7 +165,7 @@ func TestPushHeldByAbsentModule(t *testing.T) {
 			return err.Error()
 		}
 		for _, ev := range list.Items {
-			if ev.Reason == "Held" && strings.Contains(ev.Message, "kubectl patch pushsecret -n "+e.NS+" db ") && strings.Contains(ev.Message, absent) {
+			if ev.Reason == "Held" && strings.Contains(ev.Message, "kubectl patch pushsecrets.direct-secrets.io -n "+e.NS+" db ") && strings.Contains(ev.Message, absent) {
 				return ""
 			}
 		}
