@@ -80,7 +80,7 @@ test-all: ## Run all tests, the long ones too, with the race detector; each modu
 	@$(MAKE) --no-print-directory fuzz
 
 .PHONY: e2e
-e2e: ## Run all scenarios (K8S=1.36.3 for another version of Kubernetes, E2E_FLAGS for more).
+e2e: ## Run all scenarios (K8S=1.33.13 for another version of Kubernetes, E2E_FLAGS for more).
 	@$(SERVERS) CGO_ENABLED=1 exec go -C e2e test -race -tags long -count=1 -timeout 90m $(E2E_FLAGS) ./...
 
 .PHONY: fuzz

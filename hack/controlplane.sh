@@ -12,7 +12,7 @@
 #   --demo     leaves out kube-controller-manager, which takes a minute to build and which the demo can do without
 #   --version  prints only what the cache folder is named after
 #
-# K8S, where set, chooses a version of Kubernetes, such as 1.36.3, of those that e2e/servers has; KUBEBUILDER_ASSETS does not
+# K8S, where set, chooses a version of Kubernetes, such as 1.33.13, of those that e2e/servers has; KUBEBUILDER_ASSETS does not
 # count then. ENVTEST_INDEX, where set, is the address of the index of published binaries, for a mirror.
 set -euo pipefail
 source "$(dirname "$0")/lib/servers.sh"

@@ -64,14 +64,7 @@ func New(cluster *rest.Config) (*Client, error) {
 
 // Template returns the manifests of a release for the cluster's version of Kubernetes, as `helm template` prints them.
 func (c *Client) Template(r Release) (string, error) {
-	cfg, err := c.configuration(r.Namespace)
-	if err != nil {
-		return "", err
-	}
-	install := action.NewInstall(cfg)
-	install.ReleaseName, install.Namespace = r.Name, r.Namespace
-	install.DryRunStrategy, install.Replace, install.KubeVersion = action.DryRunClient, true, c.version
-	out, err := runInstall(context.Background(), install, r)
+	out, err := c.dryRun(r, c.version)
 	if err != nil {
 		return "", err
 	}
@@ -80,6 +73,30 @@ func (c *Client) Template(r Release) (string, error) {
 		fmt.Fprintf(manifests, "\n---\n# Source: %s\n%s\n", hook.Path, hook.Manifest)
 	}
 	return manifests.String(), nil
+}
+
+// Notes returns what `helm install --dry-run=client` prints below the manifests on a version of Kubernetes, such as v1.33.0.
+func (c *Client) Notes(r Release, kubernetes string) (string, error) {
+	version, err := common.ParseKubeVersion(kubernetes)
+	if err != nil {
+		return "", err
+	}
+	out, err := c.dryRun(r, version)
+	if err != nil {
+		return "", err
+	}
+	return out.Info.Notes, nil
+}
+
+func (c *Client) dryRun(r Release, version *common.KubeVersion) (*releasev1.Release, error) {
+	cfg, err := c.configuration(r.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	install := action.NewInstall(cfg)
+	install.ReleaseName, install.Namespace = r.Name, r.Namespace
+	install.DryRunStrategy, install.Replace, install.KubeVersion = action.DryRunClient, true, version
+	return runInstall(context.Background(), install, r)
 }
 
 // Upgrade installs a release, or upgrades it where it is there, and returns its notes.

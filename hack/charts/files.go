@@ -21,7 +21,7 @@ description: The module MODULE of Direct Secrets.
 type: application
 version: VERSION
 appVersion: VERSION
-kubeVersion: ">=1.36.0-0"
+kubeVersion: ">=1.31.0-0"
 home: https://github.com/direct-secrets/direct-secrets
 dependencies:
   - name: library
