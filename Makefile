@@ -34,7 +34,7 @@ each = failed=; for module in $(MODULES); do echo "== $$module"; (cd $$module &&
 # Exports the folder of the control plane's binaries, which it builds where they are absent.
 ASSETS = KUBEBUILDER_ASSETS=$$(hack/controlplane.sh); export KUBEBUILDER_ASSETS;
 # Exports all that tests run against.
-SERVERS = $(ASSETS) VAULT_TEST_SERVER=$$(hack/vault.sh); export VAULT_TEST_SERVER;
+SERVERS = $(ASSETS) VAULT_TEST_SERVER=$$(hack/vault.sh); TEST_COMMANDS=$$(hack/commands.sh); export VAULT_TEST_SERVER TEST_COMMANDS;
 
 .PHONY: help
 help: ## Show this list.

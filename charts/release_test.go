@@ -163,8 +163,8 @@ spec: {deletionPolicy: Delete, storeRefs: [{kind: VaultKV, name: a}], selector: 
 	return all
 }
 
-// command is one by which the notes let an object go.
-var command = regexp.MustCompile(`kubectl patch (\S+) -n (\S+) (\S+) --type=json -p '(.*)'`)
+// patch is a command by which the notes let an object go.
+var patch = regexp.MustCompile(`kubectl patch (\S+) -n (\S+) (\S+) --type=json -p '(.*)'`)
 
 // check returns the commands of the notes.
 func (objects) check(t *testing.T, notes string) [][]string {
@@ -179,7 +179,7 @@ func (objects) check(t *testing.T, notes string) [][]string {
 			t.Errorf("the notes say %q, which does not wait:\n%s", not, notes)
 		}
 	}
-	return command.FindAllStringSubmatch(notes, -1)
+	return patch.FindAllStringSubmatch(notes, -1)
 }
 
 // runCommands does what the commands say, but for the shell.

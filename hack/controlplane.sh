@@ -67,14 +67,10 @@ published() {
 
 # build puts the programs $2 and so on into folder $1.
 build() {
-	local to=$1 program major minor package flags='-s -w'
+	local to=$1 program flags
 	shift
 	published "$to" "$@"
-	# The API server refuses to start when its version does not parse.
-	IFS=. read -r major minor _ <<<"${kubernetes#v}"
-	for package in k8s.io/component-base/version k8s.io/client-go/pkg/version; do
-		flags+=" -X $package.gitVersion=$kubernetes -X $package.gitMajor=$major -X $package.gitMinor=$minor"
-	done
+	flags=$(kubernetes_flags "$kubernetes")
 	for program in $(missing "$to" "$@"); do
 		case $program in
 		etcd) compile etcd etcd -ldflags '-s -w' -o "$to/etcd" go.etcd.io/etcd/server/v3 ;;

@@ -59,6 +59,17 @@ compile() {
 		progress "$name" "$(go -C "$servers/$server" list -deps "$package" 2>/dev/null | wc -l)"
 }
 
+# kubernetes_flags prints the linker's flags for programs of Kubernetes of version $1. The API server refuses to start when its
+# version does not parse.
+kubernetes_flags() {
+	local major minor package flags='-s -w'
+	IFS=. read -r major minor _ <<<"${1#v}"
+	for package in k8s.io/component-base/version k8s.io/client-go/pkg/version; do
+		flags+=" -X $package.gitVersion=$1 -X $package.gitMajor=$major -X $package.gitMinor=$minor"
+	done
+	echo "$flags"
+}
+
 # progress turns the package names of `go build -v` into a line now and then. $2 is how many packages there are.
 progress() {
 	awk -v name="$1" -v all="${2:-some}" '
