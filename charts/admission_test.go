@@ -5,7 +5,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
@@ -61,6 +64,7 @@ func TestAdmissionPolicies(t *testing.T) {
 	t.Run("CRDs", crdsAreProtected)
 	t.Run("ClusterKinds", clusterKindsAreChosen)
 	t.Run("Parts", partsAreProtected)
+	t.Run("Tokens", tokensAreRefused)
 }
 
 func crdNamed(t *testing.T, name string) *unstructured.Unstructured {
@@ -195,4 +199,60 @@ func partsAreProtected(t *testing.T) {
 	refused(t, "a module takes a finalizer", module.Patch(background, part("real"), merge(`{"metadata":{"finalizers":["aws.direct-secrets.io/part"]}}`)), "")
 	refused(t, "a user deletes a part", user.Delete(background, part("real")), "")
 	refused(t, "and lets it go", user.Patch(background, part("real"), merge(`{"metadata":{"finalizers":null}}`)), "")
+}
+
+// tokensAreRefused holds a module that somebody has taken over to what its rights are meant for. Without the policy, those rights
+// are enough to act as any ServiceAccount.
+func tokensAreRefused(t *testing.T) {
+	in := newNamespace(t, "tokens", nil)
+	must(t, admin.Create(background, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: in, Name: "powerful"}}))
+	token := func(name string, typ corev1.SecretType) *corev1.Secret {
+		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: in, Name: name, Annotations: map[string]string{corev1.ServiceAccountNameKey: "powerful"}}, Type: typ}
+	}
+	module := acting(t, "system:serviceaccount:policies:policies-provider-aws")
+	// other has the rights that the chart gives to the module, and the policy does not know it.
+	other := acting(t, "jane")
+	must(t, admin.Create(background, &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: in, Name: "like-a-module"},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "policies-provider-aws"},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "jane"}},
+	}))
+	must(t, other.Create(background, token("minted", corev1.SecretTypeServiceAccountToken)))
+	minted := &corev1.Secret{}
+	controlplane.Eventually(t, func() string {
+		must(t, other.Get(background, client.ObjectKey{Namespace: in, Name: "minted"}, minted))
+		if len(minted.Data[corev1.ServiceAccountTokenKey]) == 0 {
+			return "Kubernetes has issued no token, so this test would show nothing"
+		}
+		return ""
+	})
+	cfg := rest.AnonymousClientConfig(plane.Config())
+	cfg.BearerToken = string(minted.Data[corev1.ServiceAccountTokenKey])
+	attacker, err := client.New(cfg, client.Options{})
+	must(t, err)
+	review := &authenticationv1.SelfSubjectReview{}
+	must(t, attacker.Create(background, review))
+	if diff := cmp.Diff("system:serviceaccount:"+in+":powerful", review.Status.UserInfo.Username); diff != "" {
+		t.Fatalf("the token that was minted is that of another: -want, +got:\n%s", diff)
+	}
+
+	const denial = "write no Secrets of the types from which Kubernetes takes tokens"
+	refused(t, "a token of a ServiceAccount", module.Create(background, token("a", corev1.SecretTypeServiceAccountToken)), denial)
+	refused(t, "a token that nodes join with", module.Create(background, token("b", "bootstrap.kubernetes.io/token")), denial)
+	merge := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"annotations":{"kubernetes.io/service-account.name":"other"}}}`))
+	refused(t, "a token that is there for another ServiceAccount", module.Patch(background, minted, merge), denial)
+	refused(t, "what an ExternalSecret writes", module.Create(background, token("c", corev1.SecretTypeOpaque)), "")
+	refused(t, "another type of that", module.Create(background, token("d", "")), "")
+	become := client.RawPatch("application/merge-patch+json", []byte(`{"type":"kubernetes.io/service-account-token"}`))
+	refused(t, "a Secret that becomes a token", module.Patch(background, token("c", ""), become), "immutable")
+}
+
+// acting returns a client of a user with no more rights than RBAC gives.
+func acting(t *testing.T, user string) client.Client {
+	t.Helper()
+	cfg := plane.Config()
+	cfg.Impersonate = rest.ImpersonationConfig{UserName: user}
+	c, err := client.New(cfg, client.Options{})
+	must(t, err)
+	return c
 }

@@ -3,7 +3,7 @@
 {{- $settings := mergeOverwrite (deepCopy .Values.global) (omit .Values "global" "enabled" "library") -}}
 {{- $m := dict "root" . "settings" $settings "name" (include "library.name" .) "serviceAccount" (include "library.serviceAccountName" .) -}}
 {{- include "library.check" $m -}}
-{{- range $part := list "crds" "aggregateRoles" "serviceAccount" "rights" "deployment" "podDisruptionBudget" "networkPolicy" "metrics" }}
+{{- range $part := list "crds" "aggregateRoles" "serviceAccount" "rights" "tokenPolicy" "deployment" "podDisruptionBudget" "networkPolicy" "metrics" }}
 {{ include (printf "library.%s" $part) $m }}
 {{- end }}
 {{- end -}}

@@ -68,3 +68,44 @@ subjects:
 {{- end }}
 {{- end -}}
 {{- end -}}
+
+{{/*
+Keeps who takes the module over from obtaining tokens of ServiceAccounts through Secrets, which RBAC cannot: it knows no types.
+See docs/threatmodel.md.
+*/}}
+{{- define "library.tokenPolicy" -}}
+{{- if and .settings.refuseTokenSecrets (not .settings.scope.namespaces) -}}
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata:
+  name: {{ .name }}
+  labels:
+    {{- include "library.labels" .root | nindent 4 }}
+spec:
+  failurePolicy: Fail
+  matchConstraints:
+    resourceRules:
+      - apiGroups: [""]
+        apiVersions: [v1]
+        resources: [secrets]
+        operations: [CREATE, UPDATE]
+  matchConditions:
+    - name: by-the-module
+      expression: request.userInfo.username == 'system:serviceaccount:{{ .root.Release.Namespace }}:{{ .serviceAccount }}'
+  validations:
+    - expression: "!(object.?type.orValue('') in ['kubernetes.io/service-account-token', 'bootstrap.kubernetes.io/token'])"
+      reason: Forbidden
+      message: modules of Direct Secrets write no Secrets of the types from which Kubernetes takes tokens
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata:
+  name: {{ .name }}
+  labels:
+    {{- include "library.labels" .root | nindent 4 }}
+spec:
+  policyName: {{ .name }}
+  validationActions: [Deny]
+{{- end -}}
+{{- end -}}

@@ -153,7 +153,7 @@ func (c *ControlPlane) startAPIServer(ctx context.Context, etcdURL, port string)
 
 // controllers are those that the objects of this project can meet. There are no nodes
 // and no pods.
-const controllers = "garbage-collector-controller,namespace-controller,serviceaccount-controller," +
+const controllers = "garbage-collector-controller,namespace-controller,serviceaccount-controller,serviceaccount-token-controller," +
 	"resourcequota-controller,clusterrole-aggregation-controller"
 
 // HasControllerManager tells whether there is a garbage collector; see WithOptionalControllerManager.
@@ -176,6 +176,7 @@ func (c *ControlPlane) startControllerManager(ctx context.Context) error {
 	c.controllerManager, err = startProcess(c.assets[controllerManagerBinary], c.dir, c.settings.output,
 		"--kubeconfig="+kubeconfig,
 		"--controllers="+controllers,
+		"--service-account-private-key-file="+filepath.Join(c.dir, accountKeyFile),
 		"--leader-elect=false",
 		"--secure-port=0",
 		// Thousands of objects are collected at the end of a benchmark.
