@@ -210,7 +210,7 @@ func (b *Backend) putLocked(key string, data []byte, p put) string {
 	s := b.secrets[key]
 	if s == nil {
 		b.made++
-		s = &secret{id: fmt.Sprint(b.made)}
+		s = &secret{id: fmt.Sprintf("%p/%d", b, b.made)} // No other backend has it.
 		b.secrets[key] = s
 	}
 	s.versions = slices.DeleteFunc(s.versions, func(v version) bool { return v.name == p.version })

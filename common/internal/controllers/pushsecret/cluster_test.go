@@ -4,7 +4,9 @@ import (
 	"strings"
 	"testing"
 
+	kerrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/internal/testenv"
@@ -78,5 +80,73 @@ func TestPushSelectsAdmitted(t *testing.T) {
 	e.In("in").WantPushed("db", v1alpha1.ReasonSecretSyncedError)
 	if stores := e.In("in").GetPush("db").Status.Stores; len(stores) != 1 || len(stores[0].Entries) != 1 {
 		t.Errorf("the status has forgotten what was created: %+v", stores)
+	}
+}
+
+// TestPushForeignWishes removes what others only wish to push, and may not: a namespace must not keep secrets of another one
+// from their removal.
+func TestPushForeignWishes(t *testing.T) {
+	e := testenv.NewCluster(t, v1alpha1.ClusterStoreSpec{})
+	admitted := func(namespace string) v1alpha1.NamespaceCondition {
+		return v1alpha1.NamespaceCondition{Namespaces: []string{e.Namespaced(namespace)}}
+	}
+	testenv.Update(e.Client, &fakev1.ClusterFakeStore{ObjectMeta: metav1.ObjectMeta{Name: e.Name}}, func(s *fakev1.ClusterFakeStore) {
+		s.Spec.Conditions = []v1alpha1.StoreCondition{
+			{NamespaceCondition: admitted("in")}, {NamespaceCondition: admitted("suspended")},
+			{NamespaceCondition: admitted("reads"), Access: v1alpha1.AccessReadOnly},
+			{NamespaceCondition: admitted("keys"), AllowedKeys: []string{"${namespace}/*"}},
+		}
+	})
+	rivals := map[string]string{"in": "", "out": "is not admitted", "reads": "may read only", "keys": "may use other keys", "login": "has a store of its own, which fails", "suspended": "could push"}
+	for ns := range rivals {
+		e.CreateNamespace(ns, nil)
+		e.In(ns).Source("source", map[string]string{"password": "one"})
+	}
+	delete(rivals, "in")
+	key := func(rival string) string { return e.Namespaced("in") + "/" + rival }
+	e.CreatePushSecret("in", func(s *v1alpha1.PushSecretSpec) {
+		s.DeletionPolicy, s.Data = v1alpha1.PushDeletionDelete, nil
+		for rival := range rivals {
+			s.Data = append(s.Data, testenv.PushData("password", key(rival), ""))
+		}
+	})
+	in := e.In("in")
+	in.WantPushed("db", v1alpha1.ReasonSecretSynced)
+
+	login := &fakev1.FakeStore{ObjectMeta: e.In("login").Meta("own"), Spec: fakev1.FakeStoreSpec{
+		Backend: e.Name, Auth: &fakev1.FakeAuth{SecretRef: v1alpha1.SecretKeySelector{Name: "absent", Key: "password"}},
+	}}
+	e.Create(login)
+	for rival := range rivals {
+		e.CreatePushSecret(rival, func(s *v1alpha1.PushSecretSpec) {
+			s.Data[0].Match.RemoteRef.RemoteKey = key(rival)
+			s.Suspend = rival == "suspended"
+			if rival == "login" {
+				s.StoreRefs = []v1alpha1.PushStoreRef{{Kind: "FakeStore", Name: "own"}}
+			}
+		})
+		reason := v1alpha1.ReasonSecretSyncedError
+		if rival == "suspended" {
+			reason = v1alpha1.ReasonSuspended
+		}
+		e.In(rival).WantPushed("db", reason)
+	}
+	if err := in.API.Delete(in.Ctx, in.GetPush("db")); err != nil {
+		t.Fatal(err)
+	}
+	in.Eventually(func() string {
+		if err := in.API.Get(in.Ctx, client.ObjectKey{Namespace: in.NS, Name: "db"}, &v1alpha1.PushSecret{}); !kerrors.IsNotFound(err) {
+			return "the object is still there"
+		}
+		return ""
+	})
+	for rival, why := range rivals {
+		want := ""
+		if rival == "suspended" {
+			want = "one"
+		}
+		if got := testenv.Remote(e.Backend, key(rival)); got != want {
+			t.Errorf("a namespace that %s: the remote secret is %q, want %q", why, got, want)
+		}
 	}
 }

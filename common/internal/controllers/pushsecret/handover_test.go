@@ -36,6 +36,7 @@ func TestPushHandOver(t *testing.T) {
 	e.Create(e.PushSecret("old", testenv.PushDeletes, to(
 		testenv.PushData("password", "same", ""), testenv.PushData("password", "twin", ""), testenv.PushData("password", "object", "a.b"),
 		testenv.PushData("password", "password", ""), testenv.PushData("password", "elsewhere", ""), testenv.PushData("password", "unused", ""),
+		testenv.PushData("password", "alias", ""),
 	)))
 	e.WantPushed("old", v1alpha1.ReasonSecretSynced)
 	e.Create(e.PushSecret("new", testenv.PushDeletes, never, to(testenv.PushData("password", "same", ""), testenv.PushData("password", "object", "a.b"))))
@@ -48,15 +49,16 @@ func TestPushHandOver(t *testing.T) {
 	for _, name := range []string{"new", "by-twin", "by-data-to", "by-other"} {
 		e.WantPushed(name, v1alpha1.ReasonSecretSynced)
 	}
+	spelledOtherwise(e, "alias")
 	if err := e.API.Delete(e.Ctx, e.GetPush("old")); err != nil {
 		t.Fatal(err)
 	}
 	wantPushGone(e, "old")
 	got := map[string]string{}
-	for _, key := range []string{"same", "twin", "object", "password", "elsewhere", "unused"} {
+	for _, key := range []string{"same", "twin", "object", "password", "elsewhere", "unused", "alias"} {
 		got[key] = testenv.Remote(e.Backend, key)
 	}
-	want := map[string]string{"same": "one", "twin": "one", "object": `{"a":{"b":"one"}}`, "password": "one", "elsewhere": "", "unused": ""}
+	want := map[string]string{"same": "one", "twin": "one", "object": `{"a":{"b":"one"}}`, "password": "one", "elsewhere": "", "unused": "", "alias": "one"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("what is left: -want, +got:\n%s", diff)
 	}
@@ -72,6 +74,31 @@ func TestPushHandOver(t *testing.T) {
 		}
 		return fmt.Sprintf("none of %d events says that another PushSecret uses what stays", len(list.Items))
 	})
+}
+
+// spelledOtherwise has an object record that it pushes to a remote secret of the object "old", whose key its store spells in
+// another way, as AWS does where one store has a prefix and the other names the ARN.
+func spelledOtherwise(e *testenv.Env, key string) {
+	e.Helper()
+	var entry v1alpha1.PushEntryStatus
+	for _, entry = range e.GetPush("old").Status.Stores[0].Entries {
+		if entry.RemoteKey == key {
+			break
+		}
+	}
+	entry.RemoteKey = "arn:" + key
+	ps := e.PushSecret("by-"+key, func(ps *v1alpha1.PushSecret) {
+		ps.Spec.Suspend, ps.Spec.Data = true, []v1alpha1.PushData{testenv.PushData("password", entry.RemoteKey, "")}
+	})
+	e.Create(ps)
+	e.WantPushed(ps.Name, v1alpha1.ReasonSuspended)
+	stored := e.GetPush(ps.Name)
+	stored.Status.Stores = []v1alpha1.PushStoreStatus{{
+		APIVersion: fakev1.Group + "/v1alpha1", Kind: "FakeStore", Name: "store", Entries: []v1alpha1.PushEntryStatus{entry},
+	}}
+	if err := e.API.Status().Update(e.Ctx, stored); err != nil {
+		e.Fatal(err)
+	}
 }
 
 // TestPushOldValue has a push hang in a write while the Secret changes and another process, the leader by now, pushes what

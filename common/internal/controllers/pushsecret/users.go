@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -71,21 +73,30 @@ func (u users) others(self types.UID, k resolve.Route, store storeID, b backend)
 	}
 }
 
-// use is a place to which an object pushes.
+// use is a place to which an object pushes, or may push.
 type use struct {
 	store    storeID
 	property string
+	// entry is what the status says of it; nil if it says nothing.
+	entry *v1alpha1.PushEntryStatus
+	// wish is true if only the spec speaks of it.
+	wish bool
 }
 
 // named returns the properties of a remote secret to which an object pushes, or is about to.
 func (u users) named(ctx context.Context, ps *v1alpha1.PushSecret, at removalSite) (out []use, err error) {
 	recorded := map[storeID]*v1alpha1.PushEntryStatus{}
+	var uses []use
 	for i := range ps.Status.Stores {
 		s := &ps.Status.Stores[i]
 		for j := range s.Entries {
-			if e := &s.Entries[j]; e.RemoteKey == at.key {
+			e := &s.Entries[j]
+			if e.RemoteKey == at.key {
 				recorded[idOf(*s)] = e
-				out = append(out, use{idOf(*s), e.Property})
+			}
+			// Stores may spell one key in several ways.
+			if e.RemoteKey == at.key || e.ID != "" && e.ID == at.id {
+				uses = append(uses, use{store: idOf(*s), property: e.Property, entry: e})
 			}
 		}
 	}
@@ -93,11 +104,20 @@ func (u users) named(ctx context.Context, ps *v1alpha1.PushSecret, at removalSit
 	if err != nil {
 		return nil, err
 	}
-	return slices.DeleteFunc(append(out, wished...), func(w use) bool {
-		is, failed := u.same(ctx, w.store, ps.Namespace, at, recorded[w.store])
-		err = errors.Join(err, failed)
-		return !is
-	}), err
+	for _, w := range wished {
+		w.entry = recorded[w.store]
+		uses = append(uses, w)
+	}
+	for _, w := range uses {
+		is, err := u.same(ctx, ps, at, w)
+		if err != nil {
+			return nil, err
+		}
+		if is {
+			out = append(out, w)
+		}
+	}
+	return out, nil
 }
 
 // wished returns what an object wants of a remote secret by its spec, and what this process is pushing there.
@@ -114,7 +134,7 @@ func (u users) wished(ctx context.Context, ps *v1alpha1.PushSecret, key string) 
 		for _, name := range names {
 			id := storeID{k.GVK.GroupVersion().String(), k.GVK.Kind, name}
 			for _, property := range push.Names(ps, &v1alpha1.StoreRef{APIVersion: id.apiVersion, Kind: id.kind, Name: id.name}, key) {
-				out = append(out, use{id, property})
+				out = append(out, use{store: id, property: property, wish: true})
 			}
 		}
 	}
@@ -122,7 +142,7 @@ func (u users) wished(ctx context.Context, ps *v1alpha1.PushSecret, key string) 
 		for id, names := range obj.stores.names() {
 			for _, n := range names {
 				if n.key == key {
-					out = append(out, use{id, n.property})
+					out = append(out, use{store: id, property: n.property})
 				}
 			}
 		}
@@ -130,25 +150,55 @@ func (u users) wished(ctx context.Context, ps *v1alpha1.PushSecret, key string) 
 	return out, nil
 }
 
-// same reports whether the secret of a key in a store is the one at a place, or may be. entry is what the status says of
-// it; nil if it says nothing yet.
-func (u users) same(ctx context.Context, id storeID, namespace string, at removalSite, entry *v1alpha1.PushEntryStatus) (bool, error) {
-	ref := v1alpha1.StoreRef{APIVersion: id.apiVersion, Kind: id.kind, Name: id.name}
+// same reports whether what an object uses is the secret at a place, or may be.
+func (u users) same(ctx context.Context, ps *v1alpha1.PushSecret, at removalSite, w use) (bool, error) {
+	ref := v1alpha1.StoreRef{APIVersion: w.store.apiVersion, Kind: w.store.kind, Name: w.store.name}
 	k, ok := u.stores.routes.Serves(&ref)
 	if !ok || k.GVK.Group != at.route.GVK.Group || k.Cluster && u.stores.namespaced {
 		return false, nil
 	}
-	s, err := u.stores.routes.Find(ctx, k, ref, namespace)
+	seen := w.entry != nil && w.entry.ID != ""
+	if seen && w.entry.ID == at.id {
+		return true, nil
+	}
+	s, err := u.stores.routes.Find(ctx, k, ref, ps.Namespace)
 	if err != nil {
 		return false, errors.Wrap(err, "cannot read the store")
-	}
-	seen := entry != nil && entry.ID != ""
-	if seen && entry.ID == at.id {
-		return true, nil
 	}
 	if s == nil {
 		return false, nil
 	}
-	b := backendOf(k, s, namespace)
-	return b.address == at.address && (!seen || b.login == at.login), nil
+	b := backendOf(k, s, ps.Namespace)
+	if b.address != at.address || seen && b.login != at.login {
+		return false, nil
+	}
+	if !w.wish || seen {
+		return true, nil
+	}
+	return u.mayPush(ctx, ps, ref, at.key, b.login == at.login)
+}
+
+// mayPush reports whether an object that has not pushed to a key of a store yet may do so: nobody keeps a secret from its
+// removal by a wish that is not granted. sameLogin is true where the store is used with the credentials that remove the
+// secret. Other credentials count only if they seem to work.
+func (u users) mayPush(ctx context.Context, ps *v1alpha1.PushSecret, ref v1alpha1.StoreRef, key string, sameLogin bool) (bool, error) {
+	h, refusal, err := u.stores.routes.Resolve(ctx, ref, ps.Namespace, resolve.Push)
+	switch {
+	case err != nil:
+		return false, errors.Wrap(err, "cannot read the store")
+	case refusal != nil && refusal.Why != resolve.OtherClass && (refusal.Why != resolve.NotReady || !sameLogin):
+		return false, nil
+	case h.Grant != nil && h.Grant.Writes(key) != nil:
+		return false, nil
+	}
+	return sameLogin || !ps.Spec.Suspend && !failed(ps, ref), nil
+}
+
+// failed reports whether an object could not push to a store what its spec wants now.
+func failed(ps *v1alpha1.PushSecret, ref v1alpha1.StoreRef) bool {
+	id := storeID{ref.APIVersion, ref.Kind, ref.Name}
+	return slices.ContainsFunc(ps.Status.Stores, func(s v1alpha1.PushStoreStatus) bool {
+		c := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionSynced)
+		return idOf(s) == id && c != nil && c.Status == metav1.ConditionFalse && c.ObservedGeneration == ps.Generation
+	})
 }
