@@ -2,6 +2,7 @@ package push
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
@@ -22,6 +23,17 @@ func Names(ps *v1alpha1.PushSecret, ref *v1alpha1.StoreRef, key string) []string
 		}
 	}
 	return properties
+}
+
+// Drops reports whether the spec of an object names a property of a remote secret in a store no more, whatever keys its
+// Secrets have.
+func Drops(ps *v1alpha1.PushSecret, ref v1alpha1.StoreRef, key, property string) bool {
+	for _, d := range ps.Spec.DataTo {
+		if d.RemoteKey == "" && (d.StoreRef == nil || same(*d.StoreRef, ref)) {
+			return false
+		}
+	}
+	return !slices.ContainsFunc(Names(ps, &ref, key), func(named string) bool { return named == "" || named == property })
 }
 
 // isKey reports whether a remoteKey of a spec may be a key.

@@ -54,7 +54,7 @@ func (d *destination) jobs(ps *v1alpha1.PushSecret, plan *push.Plan, secrets []p
 			continue // It is let go.
 		}
 		jobs, i = jobFor(jobs, e.RemoteKey)
-		if d.takenOut(e, ps.Generation, secrets, source) && d.mayWrite(e.RemoteKey) == nil {
+		if d.takenOut(e, ps, secrets, source) && d.mayWrite(e.RemoteKey) == nil {
 			jobs[i].known = append(jobs[i].known, e)
 		} else {
 			e.Source = "" // It stays until the object goes, also when the spec changes later.
@@ -98,12 +98,13 @@ func (d *destination) mayWrite(key string) error {
 	return nil
 }
 
-// takenOut reports whether an entry that is not wanted any more was taken out of the spec, with all else as it
-// was when the store last was in step. That its Secret is gone, or lacks keys, deletes nothing.
-func (d *destination) takenOut(e v1alpha1.PushEntryStatus, generation int64, secrets []pushed, source string) bool {
-	return d.status.ObservedGeneration != generation && d.status.ObservedSource == source && slices.ContainsFunc(secrets, func(s pushed) bool {
-		return s.Name == e.Source && len(s.Data) > 0
-	})
+// takenOut reports whether an entry that is not wanted any more was taken out of the spec since the store last was in step.
+// That its Secret is gone, or lacks keys, deletes nothing. Where only the keys of Secrets could tell, all else must be as it was
+// then.
+func (d *destination) takenOut(e v1alpha1.PushEntryStatus, ps *v1alpha1.PushSecret, secrets []pushed, source string) bool {
+	return d.status.ObservedGeneration != ps.Generation &&
+		(d.status.ObservedSource == source || push.Drops(ps, d.ref(), e.RemoteKey, e.Property)) &&
+		slices.ContainsFunc(secrets, func(s pushed) bool { return s.Name == e.Source && len(s.Data) > 0 })
 }
 
 // removals returns the jobs that remove all that the status names.
