@@ -1,6 +1,7 @@
 package pushsecret_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -10,6 +11,7 @@ import (
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/internal/testenv"
+	"github.com/direct-secrets/direct-secrets/common/provider/fake"
 	fakev1 "github.com/direct-secrets/direct-secrets/common/provider/fake/apis/v1alpha1"
 )
 
@@ -149,4 +151,38 @@ func TestPushForeignWishes(t *testing.T) {
 			t.Errorf("a namespace that %s: the remote secret is %q, want %q", why, got, want)
 		}
 	}
+}
+
+// TestPushConcealedMeanwhile has a cluster store admit a namespace no more while the first push from there runs. What that
+// creates is not forgotten.
+func TestPushConcealedMeanwhile(t *testing.T) {
+	e := testenv.NewCluster(t, v1alpha1.ClusterStoreSpec{})
+	store := &fakev1.ClusterFakeStore{ObjectMeta: metav1.ObjectMeta{Name: e.Name}}
+	testenv.Update(e.Client, store, func(s *fakev1.ClusterFakeStore) { s.Labels = map[string]string{"selected": e.Name} })
+	e.CreateNamespace("in", nil)
+	in := e.In("in")
+	in.Source("source", map[string]string{"password": "one"})
+	resume := e.Backend.Inject(fake.Fault{Call: fake.CallCreate, Hang: true})
+	e.CreatePushSecret("in", func(s *v1alpha1.PushSecretSpec) {
+		s.DeletionPolicy = v1alpha1.PushDeletionDelete
+		s.StoreRefs[0].Name, s.StoreRefs[0].LabelSelector = "", &metav1.LabelSelector{MatchLabels: map[string]string{"selected": e.Name}}
+	})
+	if err := e.Backend.Wait(e.Ctx, 1, fake.CallCreate); err != nil {
+		t.Fatal(err)
+	}
+	testenv.Update(e.Client, store, func(s *fakev1.ClusterFakeStore) {
+		s.Spec.Conditions = []v1alpha1.StoreCondition{{NamespaceCondition: v1alpha1.NamespaceCondition{Namespaces: []string{"other"}}}}
+	})
+	in.WantPushed("db", v1alpha1.ReasonSecretSyncedError)
+	resume()
+	in.Eventually(func() string {
+		ps := in.GetPush("db")
+		if stores := ps.Status.Stores; len(stores) != 1 || len(stores[0].Entries) != 1 {
+			return fmt.Sprintf("the status has forgotten what was created: %+v", stores)
+		}
+		if len(ps.Finalizers) != 1 {
+			return "nothing holds the object, so that what was created would stay"
+		}
+		return ""
+	})
 }

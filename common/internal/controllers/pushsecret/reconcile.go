@@ -115,7 +115,7 @@ func (p *pass) run(ctx context.Context) error {
 		return p.conclude(ctx, p.known(), &v)
 	}
 	p.plan = plan
-	dests, elsewhere, err := p.stores.destinations(ctx, p.ps, p.known())
+	dests, elsewhere, err := p.stores.destinations(ctx, p.ps, p.known(), p.obj.stores.open())
 	if err != nil {
 		return err
 	}

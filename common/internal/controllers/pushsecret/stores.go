@@ -21,9 +21,9 @@ type storeReader struct {
 	namespaced bool
 }
 
-// destinations returns the stores that the spec of an object names, each once. known are the entries of the status.
-// elsewhere is true if the first of them is one of another class.
-func (r storeReader) destinations(ctx context.Context, ps *v1alpha1.PushSecret, known []v1alpha1.PushStoreStatus) (out []destination, elsewhere bool, err error) {
+// destinations returns the stores that the spec of an object names, each once. known are the entries of the status, open the
+// stores to which something is being pushed. elsewhere is true if the first of them is one of another class.
+func (r storeReader) destinations(ctx context.Context, ps *v1alpha1.PushSecret, known []v1alpha1.PushStoreStatus, open []storeID) (out []destination, elsewhere bool, err error) {
 	for i, ref := range ps.Spec.StoreRefs {
 		k, ok := r.routes.Serves(&v1alpha1.StoreRef{APIVersion: ref.APIVersion, Kind: ref.Kind, Name: ref.Name})
 		if !ok {
@@ -38,7 +38,7 @@ func (r storeReader) destinations(ctx context.Context, ps *v1alpha1.PushSecret, 
 			if err != nil {
 				return nil, false, err
 			}
-			if d != nil && ref.LabelSelector != nil && d.concealed() {
+			if d != nil && ref.LabelSelector != nil && d.concealed() && !slices.Contains(open, idOf(d.status)) {
 				continue
 			}
 			elsewhere = elsewhere || d == nil && i == 0 && ref.Name != ""
