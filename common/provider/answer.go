@@ -1,6 +1,11 @@
 package provider
 
-import "io"
+import (
+	"context"
+	"io"
+
+	"github.com/direct-secrets/direct-secrets/common/internal/budget"
+)
 
 const (
 	// MaxAnswer bounds the answer to a request for one secret, in bytes as they arrive. A Secret holds 1 MiB, and an
@@ -10,16 +15,20 @@ const (
 	MaxListing = 16 << 20
 )
 
-// LimitAnswer returns a body that fails with an Error of class Unavailable once more than most bytes were read of it.
-// The transport of a provider puts every answer into one, since a server can send without end.
-func LimitAnswer(body io.ReadCloser, most int64) io.ReadCloser {
-	return &limited{body, most, most}
+// LimitAnswer returns a body that fails with an Error of class Unavailable once more than most bytes were read of it, or more
+// than the operator has room for beside the answers of other requests. The transport of a provider puts every answer into one,
+// since a server can send without end. ctx is that of the request.
+func LimitAnswer(ctx context.Context, body io.ReadCloser, most int64) io.ReadCloser {
+	return &limited{ReadCloser: body, most: most, left: most, share: budget.Of(ctx)}
 }
 
 type limited struct {
 	io.ReadCloser
 
 	most, left int64
+	// share has counted bytes of it.
+	share   *budget.Share
+	counted int64
 }
 
 // Read implements io.Reader.
@@ -32,8 +41,25 @@ func (l *limited) Read(p []byte) (int, error) {
 	if l.left -= int64(n); l.left < 0 {
 		return n - 1, l.tooLarge()
 	}
+	if more := l.most - l.left - budget.Unbounded - l.counted; l.share != nil && more > 0 {
+		if !l.share.Take(more) {
+			return n, errNoRoom
+		}
+		l.counted += more
+	}
 	return n, err
 }
+
+// Close implements io.Closer.
+func (l *limited) Close() error {
+	if l.counted > 0 {
+		l.share.Add(-l.counted)
+		l.counted = 0
+	}
+	return l.ReadCloser.Close()
+}
+
+var errNoRoom = NewError(Unavailable, "large answers of this store and of others fill the memory that is set aside for them; it is tried again")
 
 func (l *limited) tooLarge() error {
 	return NewError(Unavailable, "the provider's answer is larger than %d KiB; check the address, and store a smaller value", l.most>>10)

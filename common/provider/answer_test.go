@@ -2,12 +2,14 @@ package provider_test
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"testing"
 	"testing/iotest"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/direct-secrets/direct-secrets/common/internal/budget"
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
@@ -29,7 +31,7 @@ func TestLimitAnswer(t *testing.T) {
 		for how, reader := range readers {
 			t.Run(name+how, func(t *testing.T) {
 				sent := bytes.NewReader(make([]byte, tc.size))
-				got, err := io.ReadAll(provider.LimitAnswer(io.NopCloser(reader(sent)), most))
+				got, err := io.ReadAll(provider.LimitAnswer(t.Context(), io.NopCloser(reader(sent)), most))
 				if diff := cmp.Diff(tc.err, err); diff != "" || len(got) != tc.got {
 					t.Errorf("%s\nread %d bytes, want %d; error: -want, +got:\n%s", tc.reason, len(got), tc.got, diff)
 				}
@@ -38,5 +40,43 @@ func TestLimitAnswer(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestLimitAnswerCounts has answers count for a store while they are read. What goes beyond its share fails, and nothing counts
+// once they are closed.
+func TestLimitAnswerCounts(t *testing.T) {
+	t.Parallel()
+	shared := &budget.Budget{}
+	share := shared.Share()
+	ctx := budget.With(t.Context(), share)
+	small := provider.LimitAnswer(ctx, io.NopCloser(bytes.NewReader(make([]byte, budget.Unbounded))), provider.MaxAnswer)
+	if _, err := io.Copy(io.Discard, small); err != nil || share.Used() != 0 {
+		t.Errorf("a small answer counts %d bytes: %v", share.Used(), err)
+	}
+	var open []io.Closer
+	var failed error
+	for failed == nil && len(open) < 100 {
+		body := provider.LimitAnswer(ctx, io.NopCloser(bytes.NewReader(make([]byte, 1<<20))), provider.MaxAnswer)
+		open = append(open, body)
+		_, failed = io.Copy(io.Discard, body)
+	}
+	if diff := cmp.Diff(provider.Unavailable, provider.ClassOf(failed)); diff != "" {
+		t.Errorf("class: -want, +got:\n%s", diff)
+	}
+	if diff := cmp.Diff(budget.PerStore/(1<<20-budget.Unbounded)+1, len(open)); diff != "" {
+		t.Errorf("the answer that does not fit: -want, +got:\n%s", diff)
+	}
+	other := provider.LimitAnswer(budget.With(t.Context(), shared.Share()), io.NopCloser(bytes.NewReader(make([]byte, 1<<20))), provider.MaxAnswer)
+	if _, err := io.Copy(io.Discard, other); err != nil {
+		t.Errorf("another store has no room: %v", err)
+	}
+	for _, body := range append(open, other, small) {
+		if err := errors.Join(body.Close(), body.Close()); err != nil {
+			t.Error(err)
+		}
+	}
+	if n := shared.Used(); n != 0 {
+		t.Errorf("%d bytes count although all answers are closed", n)
 	}
 }

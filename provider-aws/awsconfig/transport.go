@@ -46,7 +46,7 @@ func (l limited) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	resp, err := l.next.RoundTrip(r)
 	if err == nil {
-		resp.Body = provider.LimitAnswer(resp.Body, most(r))
+		resp.Body = provider.LimitAnswer(r.Context(), resp.Body, most(r))
 	}
 	return resp, err
 }

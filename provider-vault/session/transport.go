@@ -60,7 +60,7 @@ func (a attentive) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.URL.Query().Has("list") { // A folder can have some 100,000 names, and Vault has no pages.
 		most = provider.MaxListing
 	}
-	resp.Body = provider.LimitAnswer(resp.Body, most)
+	resp.Body = provider.LimitAnswer(r.Context(), resp.Body, most)
 	return resp, nil
 }
 

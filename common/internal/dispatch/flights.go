@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/direct-secrets/direct-secrets/common/internal/budget"
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
@@ -17,6 +18,8 @@ type flights struct {
 	entries map[provider.Read]*entry
 	// answers are those that a reconcile has yet to take.
 	answers map[provider.Read]*answer
+	// share counts the bytes of all answers that tickets hold.
+	share *budget.Share
 }
 
 // answer is a result that some tickets hold. Objects that are due together do not all ask before
@@ -28,12 +31,20 @@ type answer struct {
 	holders int
 }
 
+// size returns how many bytes an answer takes, about.
+func size(a provider.Answer) int64 {
+	n := len(a.Value.Data)
+	for _, v := range a.Found {
+		n += len(v.Data)
+	}
+	return int64(n)
+}
+
 // join has a ticket take part in a read, or in the answer to one.
 func (f *flights) join(read provider.Read, u Urgency, t *Ticket, now time.Time) {
 	if a := f.answers[read]; a != nil && u != Fresh && now.Sub(a.at) < sharedFor {
-		t.results[read] = a.answer
 		t.missing--
-		t.hold(a)
+		t.accept(a)
 		return
 	}
 	e := f.entries[read]
@@ -72,15 +83,13 @@ func (f *flights) land(batch []*entry, answers []provider.Answer, now time.Time)
 		}
 		a := &answer{read: e.read, answer: answers[i], at: now}
 		for _, t := range e.tickets {
-			if !t.taken {
-				t.hold(a)
-			}
-			if t.deliver(e.read, answers[i]) {
+			if t.deliver(a) {
 				finished = append(finished, t)
 			}
 		}
 		if a.holders > 0 {
 			f.answers[e.read] = a
+			f.share.Add(size(a.answer))
 		}
 		e.tickets = nil
 	}
@@ -90,7 +99,11 @@ func (f *flights) land(batch []*entry, answers []provider.Answer, now time.Time)
 // letGo forgets those of the answers that a ticket held that nobody else holds.
 func (f *flights) letGo(held []*answer) {
 	for _, a := range held {
-		if a.holders--; a.holders == 0 && f.answers[a.read] == a {
+		if a.holders--; a.holders > 0 {
+			continue
+		}
+		f.share.Add(-size(a.answer))
+		if f.answers[a.read] == a {
 			delete(f.answers, a.read)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 
 	"golang.org/x/time/rate"
 
+	"github.com/direct-secrets/direct-secrets/common/internal/budget"
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
@@ -17,8 +18,9 @@ type Options struct {
 	// MaxCalls is the number of calls under way at once. Default 10 for a client that reads
 	// batches, 32 for any other.
 	MaxCalls int
-	// Busy is shared by the loaders of a process. Default: none is shared.
-	Busy *Busy
+	// Busy and Budget are shared by the loaders of a process. Default: none is shared.
+	Busy   *Busy
+	Budget *budget.Budget
 	// MaxHeld is the number of answered requests that wait for their reconcile; above it no
 	// further call is made, which bounds the values in memory. Default 512.
 	MaxHeld int
@@ -33,6 +35,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Busy == nil {
 		o.Busy = &Busy{}
+	}
+	if o.Budget == nil {
+		o.Budget = &budget.Budget{}
 	}
 	if o.MaxHeld == 0 {
 		o.MaxHeld = 512
@@ -57,10 +62,11 @@ type Loader struct {
 // Kind, for metrics.
 func NewLoader(kind string, connect Connect[provider.Client], o Options) *Loader {
 	o = o.withDefaults()
+	share := o.Budget.Share()
 	l := &Loader{
 		Connection: NewConnection(connect),
 		kind:       kind, opts: o,
-		flights: flights{entries: map[provider.Read]*entry{}, answers: map[provider.Read]*answer{}},
+		flights: flights{entries: map[provider.Read]*entry{}, answers: map[provider.Read]*answer{}, share: share},
 		pace:    pace{limiter: limiter{bucket: rate.NewLimiter(rate.Inf, 1)}, maxCalls: o.MaxCalls, maxHeld: o.MaxHeld},
 	}
 	l.busy = func() bool { return l.pace.calls+l.pace.searching+len(l.flights.entries) > 0 }

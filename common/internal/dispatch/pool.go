@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/direct-secrets/direct-secrets/common/internal/budget"
 	"github.com/direct-secrets/direct-secrets/common/internal/credentials"
-
 	"github.com/direct-secrets/direct-secrets/common/internal/watch"
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
@@ -45,7 +45,7 @@ type retirer interface{ Retire() }
 // NewPool returns an empty pool. changed is called when a credential of a store has changed, after
 // its connection was dropped.
 func NewPool(c client.Client, w *watch.Watches, r credentials.Rules, o Options, changed func(k provider.Kind, s types.NamespacedName, beside string)) *Pool {
-	o.Busy = &Busy{}
+	o.Busy, o.Budget = &Busy{}, &budget.Budget{}
 	return &Pool{client: c, watches: w, rules: r, opts: o, changed: changed, open: map[types.UID]map[string]*connection{}}
 }
 

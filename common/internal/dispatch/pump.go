@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/direct-secrets/direct-secrets/common/internal/budget"
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
@@ -50,6 +51,9 @@ func (l *Loader) readyLocked(now time.Time) (time.Duration, bool) {
 	if !l.pace.callMayGo(size) {
 		return 0, false
 	}
+	if !l.roomLocked() {
+		return busyWindow, false // Other stores may make room, too.
+	}
 	if wait := l.pace.wait(now); wait > 0 {
 		return l.failHeldBackLocked(now, wait), false
 	}
@@ -57,6 +61,12 @@ func (l *Loader) readyLocked(now time.Time) (time.Duration, bool) {
 		return min(wait, busyWindow), false // The load may go before.
 	}
 	return 0, l.pace.take(now)
+}
+
+// roomLocked reports whether there is room for one answer more. Where only what is not asked yet would complete a ticket, and so
+// make room, there is.
+func (l *Loader) roomLocked() bool {
+	return l.flights.share.Room() || l.flights.share.Used() > 0 && l.pace.held+l.pace.calls+l.pace.searching == 0
 }
 
 // pumpSearchesLocked sends the searches that may be sent now, and returns when to look again; zero
@@ -70,6 +80,9 @@ func (l *Loader) pumpSearchesLocked() time.Duration {
 		now := time.Now()
 		if wait := l.pace.wait(now); wait > 0 {
 			return l.failHeldBackLocked(now, wait)
+		}
+		if !l.roomLocked() {
+			return busyWindow
 		}
 		l.pace.take(now)
 		l.pace.searching++
@@ -100,7 +113,7 @@ func (l *Loader) conclude(f func() []*Ticket) {
 
 // call makes one call to the provider and hands the results out.
 func (l *Loader) call(c provider.Client, batch []*entry) {
-	ctx, cancel := context.WithTimeout(context.Background(), l.opts.CallTimeout)
+	ctx, cancel := context.WithTimeout(l.counted(), l.opts.CallTimeout)
 	defer cancel()
 	refs := make([]provider.Ref, len(batch))
 	for i, e := range batch {
@@ -120,6 +133,9 @@ func (l *Loader) call(c provider.Client, batch []*entry) {
 		return l.landLocked(batch, answers)
 	})
 }
+
+// counted returns the context of calls whose answers count for the store.
+func (l *Loader) counted() context.Context { return budget.With(context.Background(), l.flights.share) }
 
 // answered reports whether the provider did its work. One that hangs or throttles says nothing about
 // the others, which must not wait longer for it.

@@ -12,14 +12,14 @@ const (
 	// maxFound is the number of secrets.
 	maxFound = 10_000
 	// maxFoundBytes bounds what is held in memory. A Secret holds a sixteenth of it.
-	maxFoundBytes = 16 << 20
+	maxFoundBytes = maxTicket
 )
 
 // search runs one search and hands its answer out.
 func (l *Loader) search(c provider.Client, e *entry) {
-	ctx, cancel := context.WithTimeout(context.Background(), l.opts.SearchTimeout)
+	ctx, cancel := context.WithTimeout(l.counted(), l.opts.SearchTimeout)
 	defer cancel()
-	found, err := Within(ctx, func() ([]provider.Value, error) { return find(ctx, l.kind, c, e.read.Search) })
+	found, err := Within(ctx, func() ([]provider.Value, error) { return l.find(ctx, c, e.read.Search) })
 	l.conclude(func() []*Ticket {
 		l.pace.searching--
 		l.pace.learn(time.Now(), []provider.Result{{Err: err}})
@@ -27,19 +27,21 @@ func (l *Loader) search(c provider.Client, e *entry) {
 	})
 }
 
-// find returns all that matches, or nothing but an error.
-func find(ctx context.Context, kind string, c provider.Client, s provider.Search) ([]provider.Value, error) {
+// find returns all that matches, or nothing but an error. What it has found counts for the store meanwhile.
+func (l *Loader) find(ctx context.Context, c provider.Client, s provider.Search) ([]provider.Value, error) {
 	q, err := s.Query()
 	if err != nil {
 		return nil, err
 	}
 	var found []provider.Value
 	size := 0
-	for v, err := range provider.Find(ctx, kind, c, q) {
+	defer func() { l.flights.share.Add(-int64(size)) }()
+	for v, err := range provider.Find(ctx, l.kind, c, q) {
 		if err != nil {
 			return nil, err
 		}
 		size += len(v.Data)
+		l.flights.share.Add(int64(len(v.Data)))
 		switch {
 		case len(found) >= maxFound:
 			return nil, provider.NewError(provider.Invalid, "find: more than %d secrets match; narrow path, name or tags", maxFound)

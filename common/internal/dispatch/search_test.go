@@ -237,6 +237,9 @@ func idle(t *testing.T, l *Loader) {
 		t.Errorf("calls %d, searches %d, held %d, lent %d, entries %d, answers %d, waiting %d: all must be none in the end",
 			l.pace.calls, l.pace.searching, l.pace.held, l.lent, len(l.flights.entries), len(l.flights.answers), len(l.flights.searches))
 	}
+	if n := l.flights.share.Used(); n != 0 {
+		t.Errorf("%d bytes count for the store in the end", n)
+	}
 }
 
 // TestSearchFailures searches a, and then b.

@@ -7,6 +7,8 @@ type Ticket struct {
 	loader  *Loader
 	results map[provider.Read]provider.Answer
 	answers []*answer
+	// bytes are those of all answers.
+	bytes   int64
 	missing int
 	taken   bool
 	done    func()
@@ -67,21 +69,29 @@ func (t *Ticket) letGoLocked() {
 	t.answers = nil
 }
 
-// hold keeps an answer for as long as the ticket is not taken.
-func (t *Ticket) hold(a *answer) {
+// maxTicket bounds the bytes that are read for one object. A Secret holds a sixteenth of it.
+const maxTicket = 16 << 20
+
+// accept takes an answer, and holds it for as long as the ticket is not taken.
+func (t *Ticket) accept(a *answer) {
+	if t.bytes += size(a.answer); t.bytes > maxTicket {
+		t.results[a.read] = provider.Answer{Err: provider.NewError(provider.Invalid,
+			"what the object reads is more than %d MiB in all, and a Secret holds 1 MiB; read less, or split the object", maxTicket>>20)}
+		return
+	}
+	t.results[a.read] = a.answer
 	a.holders++
 	t.answers = append(t.answers, a)
 }
 
 // deliver hands one result over and reports whether the ticket is complete with it, and somebody wants it.
-func (t *Ticket) deliver(read provider.Read, a provider.Answer) bool {
-	t.results[read] = a
+func (t *Ticket) deliver(a *answer) bool {
 	t.missing--
-	if t.missing > 0 {
-		return false
-	}
-	if t.taken {
+	switch {
+	case !t.taken:
+		t.accept(a)
+	case t.missing == 0:
 		t.results = nil
 	}
-	return !t.taken
+	return t.missing == 0 && !t.taken
 }
