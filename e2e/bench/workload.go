@@ -143,8 +143,13 @@ type arrivals struct {
 	stop func()
 }
 
-// watchSecrets watches the Secrets that modules write; it returns when the watch runs.
+// watchSecrets watches the Secrets that provider-aws writes; it returns when the watch runs.
 func watchSecrets(ctx context.Context, s *stack.Stack) (*arrivals, error) {
+	return watchSecretsWith(ctx, s, managed)
+}
+
+// watchSecretsWith watches the Secrets with a label that is true.
+func watchSecretsWith(ctx context.Context, s *stack.Stack, label string) (*arrivals, error) {
 	c, err := metadata.NewForConfig(s.Config())
 	if err != nil {
 		return nil, err
@@ -152,7 +157,7 @@ func watchSecrets(ctx context.Context, s *stack.Stack) (*arrivals, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	a := &arrivals{seen: map[types.NamespacedName]time.Time{}, more: make(chan struct{}, 1), stop: cancel}
 	informer := metadatainformer.NewFilteredMetadataInformer(c, corev1.SchemeGroupVersion.WithResource("secrets"), metav1.NamespaceAll,
-		0, cache.Indexers{}, func(o *metav1.ListOptions) { o.LabelSelector = managed + "=true" }).Informer()
+		0, cache.Indexers{}, func(o *metav1.ListOptions) { o.LabelSelector = label + "=true" }).Informer()
 	if _, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(obj any) {
 		if m, ok := obj.(*metav1.PartialObjectMetadata); ok {
 			a.note(types.NamespacedName{Namespace: m.Namespace, Name: m.Name})

@@ -7,10 +7,11 @@ import (
 	"sync"
 )
 
+// The bounds, in bytes.
 const (
-	// Total bounds the bytes of all stores together, and PerStore those of one of them.
-	Total    = 64 << 20
-	PerStore = 16 << 20
+	// Total bounds those of all stores together, and PerStore those of one of them.
+	Total    = 32 << 20
+	PerStore = 8 << 20
 	// Unbounded is how much of each answer is not counted while it arrives, so that ordinary secrets can always be read.
 	Unbounded = 64 << 10
 )
@@ -37,11 +38,11 @@ type Share struct {
 	used   int64
 }
 
-// Room reports whether more may be asked of the store: neither it nor all stores together have used up what they may.
-func (s *Share) Room() bool {
+// Room reports whether bytes would fit: neither the store nor all stores together use up what they may.
+func (s *Share) Room(n int64) bool {
 	s.budget.mu.Lock()
 	defer s.budget.mu.Unlock()
-	return s.fitsLocked(1)
+	return s.fitsLocked(n)
 }
 
 func (s *Share) fitsLocked(n int64) bool {

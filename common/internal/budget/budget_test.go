@@ -20,7 +20,7 @@ func TestShares(t *testing.T) {
 		for s.Take(piece) {
 			taken[s] += piece
 		}
-		if s.Room() {
+		if s.Room(1) {
 			t.Error("there is room for more although a piece did not fit")
 		}
 		if taken[s] > budget.PerStore {
@@ -32,7 +32,7 @@ func TestShares(t *testing.T) {
 	}
 	for s, n := range taken {
 		s.Add(-n)
-		if !s.Room() {
+		if !s.Room(1) {
 			t.Error("there is no room after a release")
 		}
 	}

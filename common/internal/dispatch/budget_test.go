@@ -37,7 +37,7 @@ func TestBudgetOfAStore(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		// What was under way when the share was used up is there, too.
+		// What was under way before the first answer is there, too.
 		if got := shared.Used(); got < budget.PerStore || got > budget.PerStore+32<<20 {
 			t.Errorf("%d MiB are held, want %d and what was under way", got>>20, budget.PerStore>>20)
 		}

@@ -8,6 +8,7 @@ const maxSearches = 2
 // bears.
 type pace struct {
 	limiter
+	volume volume
 	// maxCalls and maxHeld are as those of Options.
 	maxCalls, maxHeld int
 	// calls and searching count what is under way.

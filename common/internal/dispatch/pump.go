@@ -57,16 +57,20 @@ func (l *Loader) readyLocked(now time.Time) (time.Duration, bool) {
 	if wait := l.pace.wait(now); wait > 0 {
 		return l.failHeldBackLocked(now, wait), false
 	}
+	if wait := l.pace.volume.wait(now, len(l.flights.urgent) > 0); wait > 0 {
+		return wait, false
+	}
 	if wait := first.Add(l.opts.Busy.window(now, count, size)).Sub(now); wait > 0 {
 		return min(wait, busyWindow), false // The load may go before.
 	}
 	return 0, l.pace.take(now)
 }
 
-// roomLocked reports whether there is room for one answer more. Where only what is not asked yet would complete a ticket, and so
-// make room, there is.
+// roomLocked reports whether there is room for one answer more beside those under way. Where only what is not asked yet would
+// complete a ticket, and so make room, there is.
 func (l *Loader) roomLocked() bool {
-	return l.flights.share.Room() || l.flights.share.Used() > 0 && l.pace.held+l.pace.calls+l.pace.searching == 0
+	underWay := l.pace.calls + l.pace.searching
+	return l.flights.share.Room(l.pace.volume.expected*int64(underWay+1)) || underWay+l.pace.held == 0
 }
 
 // pumpSearchesLocked sends the searches that may be sent now, and returns when to look again; zero
@@ -83,6 +87,9 @@ func (l *Loader) pumpSearchesLocked() time.Duration {
 		}
 		if !l.roomLocked() {
 			return busyWindow
+		}
+		if wait := l.pace.volume.wait(now, l.flights.searches[0].urgent); wait > 0 {
+			return wait
 		}
 		l.pace.take(now)
 		l.pace.searching++
@@ -130,6 +137,7 @@ func (l *Loader) call(c provider.Client, batch []*entry) {
 		for i, r := range results {
 			answers[i] = provider.Answer{Value: r.Value, Err: r.Err}
 		}
+		l.pace.volume.spend(time.Now(), cost(answers))
 		return l.landLocked(batch, answers)
 	})
 }

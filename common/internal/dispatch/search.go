@@ -23,7 +23,9 @@ func (l *Loader) search(c provider.Client, e *entry) {
 	l.conclude(func() []*Ticket {
 		l.pace.searching--
 		l.pace.learn(time.Now(), []provider.Result{{Err: err}})
-		return l.landLocked([]*entry{e}, []provider.Answer{{Found: found, Err: err}})
+		answers := []provider.Answer{{Found: found, Err: err}}
+		l.pace.volume.spend(time.Now(), cost(answers))
+		return l.landLocked([]*entry{e}, answers)
 	})
 }
 
