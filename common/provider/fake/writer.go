@@ -186,6 +186,16 @@ func (b *Backend) Mark(key string) string {
 	return ""
 }
 
+// ID returns what tells a secret from others of its key; empty if there is none.
+func (b *Backend) ID(key string) string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if s := b.secrets[key]; s != nil {
+		return s.id
+	}
+	return ""
+}
+
 // Value returns the current value of a secret; false if it does not exist.
 func (b *Backend) Value(key string) ([]byte, bool) {
 	v, err := b.read(provider.Ref{Key: key})

@@ -31,7 +31,7 @@ func TestPush(t *testing.T) {
 	e.WantPushed("db", v1alpha1.ReasonSecretSynced)
 	e.WantRemote(e.Backend, "db", "one")
 	ps := e.GetPush("db")
-	want := []v1alpha1.PushEntryStatus{{RemoteKey: "db", Source: "source", Version: "v1", ID: "1", Created: true}}
+	want := []v1alpha1.PushEntryStatus{{RemoteKey: "db", Source: "source", Version: "v1", ID: e.Backend.ID("db"), Created: true}}
 	if diff := cmp.Diff(want, ps.Status.Stores[0].Entries); diff != "" {
 		t.Errorf("entries: -want, +got:\n%s", diff)
 	}
