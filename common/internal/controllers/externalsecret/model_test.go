@@ -2,12 +2,10 @@ package externalsecret_test
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -34,76 +32,25 @@ const (
 	modelWorkers = 12
 	// modelSteps is how many steps each has.
 	modelSteps = 30
-	// modelSeed begins the sequences unless -rapid.seed says: what one change passes is what the next
-	// is held against.
-	modelSeed = 20261121
 )
 
 // TestModel does at random what persons, tools, providers and clocks do to an ExternalSecret and its
 // Secret, and compares each version of the Secret with what a model of the design says. A failure
-// prints the sequence; the seed brings it back, as far as the operator's timing allows. The sequences
-// are the same each time; -rapid.seed asks for others (0 for ones that nobody has seen).
+// prints the sequence; the seed brings it back, as far as the operator's timing allows. Recorded seeds
+// have the same sequences each time; -rapid.seed asks for others (0 for ones that nobody has seen).
 func TestModel(t *testing.T) {
 	t.Parallel()
-	perWorker := modelSettings(t)
-	var sequences, steps atomic.Int64
 	var failed atomic.Bool
-	start := time.Now()
-	var wg sync.WaitGroup
-	for i := range modelWorkers {
-		wg.Go(func() {
-			// Not by t.Parallel, which would run but one worker for each core.
-			t.Run(fmt.Sprintf("Worker%d", i), func(t *testing.T) {
-				w := newModelWorker(t, i, &failed)
-				rapid.Check(t, func(rt *rapid.T) {
-					if failed.Load() && !w.failed {
-						return // Somebody else has found something; that is enough.
-					}
-					n := w.sequence(rt)
-					steps.Add(int64(n))
-					sequences.Add(1)
-				})
-			})
+	testenv.Sequences{Workers: modelWorkers, Each: modelSequences, Seeds: modelSeeds, Random: modelRandom}.Run(t,
+		func(t *testing.T, i int) func(*rapid.T) {
+			w := newModelWorker(t, i, &failed)
+			return func(rt *rapid.T) {
+				if failed.Load() && !w.failed {
+					return // Somebody else has found something; that is enough.
+				}
+				w.sequence(rt)
+			}
 		})
-	}
-	wg.Wait()
-	t.Logf("%d sequences with %d steps in all in %s", sequences.Load(), steps.Load(), time.Since(start).Round(time.Second))
-	if want := int64(modelWorkers * perWorker); !t.Failed() && (sequences.Load() < want || steps.Load() < want*modelSteps) {
-		t.Errorf("%d sequences with %d steps were gone through, want %d with %d each", sequences.Load(), steps.Load(), want, modelSteps)
-	}
-}
-
-// modelSettings sets what the command line leaves open, and returns the number of sequences for each
-// worker.
-func modelSettings(t *testing.T) int {
-	t.Helper()
-	given := map[string]string{}
-	flag.Visit(func(f *flag.Flag) { given[f.Name] = f.Value.String() })
-	all := modelSequences
-	if v, ok := given["rapid.checks"]; ok {
-		n, err := strconv.Atoi(v)
-		if err != nil {
-			t.Fatal(err)
-		}
-		all = n
-	}
-	each := (all + modelWorkers - 1) / modelWorkers
-	set := map[string]string{"rapid.checks": strconv.Itoa(each)}
-	// Each try on the way to a shorter sequence that fails is as long as a sequence; and the sequence
-	// is in the output, so no file is needed.
-	for name, value := range map[string]string{
-		"rapid.seed": strconv.Itoa(modelSeed), "rapid.shrinktime": "5s", "rapid.nofailfile": "true",
-	} {
-		if _, ok := given[name]; !ok {
-			set[name] = value
-		}
-	}
-	for name, value := range set {
-		if err := flag.Set(name, value); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return each
 }
 
 // A modelWorker has a namespace, a provider, an operator and a clock of its own.
@@ -118,15 +65,15 @@ type modelWorker struct {
 	// failed is true once a sequence of this worker has failed, halt once one of any has.
 	failed bool
 	halt   *atomic.Bool
-	// number tells the workers apart; count is how many sequences this one has begun.
-	number, count int
+	// count is how many sequences this worker has begun.
+	count int
 }
 
 func newModelWorker(t *testing.T, i int, halt *atomic.Bool) *modelWorker {
 	t.Helper()
 	w := &modelWorker{
 		env:  &env{testenv.On(t, testenv.Shared(t), "model-"+testenv.RandomName())},
-		flag: v1alpha1.CleanupOnDelete, halt: halt, number: i,
+		flag: v1alpha1.CleanupOnDelete, halt: halt,
 	}
 	w.Ctx = context.Background() // Cleanups need it.
 	w.clock.Store(time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC).Unix())
@@ -153,19 +100,9 @@ func (w *modelWorker) start() {
 		}))
 }
 
-// modelPick draws one of several, each as likely as the others; of rapid's own numbers small ones are
-// more likely.
+// modelPick draws one of several, each as likely as the others.
 func modelPick[T any](r *modelRun, label string, options ...T) T {
-	return rapid.Custom(func(t *rapid.T) T {
-		n := 0
-		for range 12 {
-			n *= 2
-			if rapid.Bool().Draw(t, "bit") {
-				n++
-			}
-		}
-		return options[n%len(options)]
-	}).Draw(r.rt, label)
+	return testenv.Pick(r.rt, label, options...)
 }
 
 // modelOther is modelPick without the one that is.
@@ -215,8 +152,8 @@ type modelRun struct {
 	trace   []string
 }
 
-// sequence goes through one sequence, and returns the number of its steps.
-func (w *modelWorker) sequence(rt *rapid.T) int {
+// sequence goes through one sequence.
+func (w *modelWorker) sequence(rt *rapid.T) {
 	w.count++
 	r := &modelRun{
 		modelWorker: w, rt: rt, name: fmt.Sprintf("s%d", w.count),
@@ -230,14 +167,6 @@ func (w *modelWorker) sequence(rt *rapid.T) int {
 	r.m.between = func() { r.scenes = append(r.scenes, r.scene()) }
 	r.storeLabel = target.StoreLabel(fakev1.Group, "FakeStore", w.NS, r.name)
 	defer r.clear()
-	// All workers have the same seed, and shall not do the same.
-	rapid.Custom(func(rt *rapid.T) int {
-		for range w.number {
-			rapid.Bool().Draw(rt, "bit")
-		}
-		rapid.Bool().Draw(rt, "bit") // A draw is none without a bit.
-		return w.number
-	}).Draw(rt, "worker")
 	r.must(w.API.Create(w.Ctx, w.Store(r.name, "main")))
 	r.step(modelStep{"begin", 1, nil, (*modelRun).begin})
 	for range modelSteps {
@@ -250,7 +179,6 @@ func (w *modelWorker) sequence(rt *rapid.T) int {
 	if r.m.alive {
 		r.step(modelRefresh) // What comes late of the last step comes before.
 	}
-	return modelSteps
 }
 
 // choose draws one of the steps that are possible now.

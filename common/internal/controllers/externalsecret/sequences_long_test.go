@@ -2,5 +2,11 @@
 
 package externalsecret_test
 
-// modelSequences is how many TestModel goes through, unless -rapid.checks says.
-const modelSequences = 216
+// modelSequences is how many TestModel goes through for each seed, unless -rapid.checks says.
+const (
+	modelSequences = 216
+	modelRandom    = true
+)
+
+// modelSeeds are recorded: what one change passes is what the next is held against.
+var modelSeeds = []uint64{20261121}

@@ -1,0 +1,131 @@
+package testenv
+
+import (
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+// Sequences are runs of a model: random steps, and a comparison of what they lead to with the rules.
+type Sequences struct {
+	// Workers go through sequences at the same time. Each mostly waits.
+	Workers int
+	// Each is the number of sequences for each seed, over all workers, unless -rapid.checks sets it.
+	Each int
+	// Seeds are those recorded: what one change passes is what the next is held against.
+	Seeds []uint64
+	// Random adds a seed that is new each time.
+	Random bool
+}
+
+// Run goes through all sequences. For each seed and worker it calls start, whose result goes through one sequence.
+// -rapid.seed replaces the seeds; 0 asks for a random one. A failure names the seed that repeats it.
+func (s Sequences) Run(t *testing.T, start func(t *testing.T, worker int) func(*rapid.T)) {
+	t.Helper()
+	seeds, each := s.settings(t)
+	var all atomic.Int64
+	began := time.Now()
+	for _, seed := range seeds {
+		t.Logf("seed %d; repeat with -run '^%s$' -rapid.seed=%d", seed, t.Name(), seed)
+		setFlag(t, "rapid.seed", strconv.FormatUint(seed, 10))
+		var wg sync.WaitGroup
+		for i := range s.Workers {
+			wg.Go(func() {
+				// Not by t.Parallel, which would run but one worker for each core.
+				t.Run(fmt.Sprintf("Worker%d", i), func(t *testing.T) {
+					sequence := start(t, i)
+					rapid.Check(t, func(rt *rapid.T) {
+						drawWorker(rt, i)
+						sequence(rt)
+						all.Add(1)
+					})
+				})
+			})
+		}
+		wg.Wait()
+		if t.Failed() {
+			t.Fatalf("seed %d failed", seed)
+		}
+	}
+	t.Logf("%d sequences of seeds %v in %s", all.Load(), seeds, time.Since(began).Round(time.Second))
+	if want := int64(each * s.Workers * len(seeds)); all.Load() < want {
+		t.Errorf("%d sequences were gone through, want %d", all.Load(), want)
+	}
+}
+
+// settings returns the seeds, and the number of sequences for each of them and each worker.
+func (s Sequences) settings(t *testing.T) (seeds []uint64, each int) {
+	t.Helper()
+	given := map[string]string{}
+	flag.Visit(func(f *flag.Flag) { given[f.Name] = f.Value.String() })
+	all := s.Each
+	if v, ok := given["rapid.checks"]; ok {
+		n, err := strconv.Atoi(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = n
+	}
+	each = (all + s.Workers - 1) / s.Workers
+	setFlag(t, "rapid.checks", strconv.Itoa(each))
+	// Each try on the way to a shorter sequence that fails is as long as a sequence; and the sequence is in the output,
+	// so no file is needed.
+	for name, value := range map[string]string{"rapid.shrinktime": "5s", "rapid.nofailfile": "true"} {
+		if _, ok := given[name]; !ok {
+			setFlag(t, name, value)
+		}
+	}
+	seeds = s.Seeds
+	if s.Random {
+		seeds = append(seeds[:len(seeds):len(seeds)], rand.Uint64())
+	}
+	if v, ok := given["rapid.seed"]; ok {
+		n, err := strconv.ParseUint(v, 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n == 0 {
+			n = rand.Uint64()
+		}
+		seeds = []uint64{n}
+	}
+	return seeds, each
+}
+
+func setFlag(t *testing.T, name, value string) {
+	t.Helper()
+	if err := flag.Set(name, value); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// drawWorker has workers with the same seed draw differently.
+func drawWorker(rt *rapid.T, worker int) {
+	rapid.Custom(func(rt *rapid.T) int {
+		for range worker + 1 { // A draw is none without a bit.
+			rapid.Bool().Draw(rt, "bit")
+		}
+		return worker
+	}).Draw(rt, "worker")
+}
+
+// Pick draws one of several, each as likely as the others; of rapid's own numbers small ones are more likely.
+func Pick[T any](rt *rapid.T, label string, options ...T) T {
+	return rapid.Custom(func(t *rapid.T) T {
+		n := 0
+		for range 12 {
+			n *= 2
+			if rapid.Bool().Draw(t, "bit") {
+				n++
+			}
+		}
+		return options[n%len(options)]
+	}).Draw(rt, label)
+}
