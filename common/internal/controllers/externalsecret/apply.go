@@ -87,7 +87,12 @@ type applier struct {
 	writer   *target.Writer
 	events   events.EventRecorder
 	now      func() time.Time
+	// overtaken reports whether a judgement rests on another basis than its answer.
+	overtaken func(judgement, *answer) bool
 }
+
+// overtaken reports whether another operator has written since the provider was asked, maybe what it said later.
+func overtaken(j judgement, a *answer) bool { return j.basis != a.basis }
 
 // judge decides what an answer means for a Secret; nil if there is none.
 func (p *applier) judge(ctx context.Context, s *subject, secret metav1.Object, a *answer) judgement {
@@ -165,8 +170,7 @@ func (p *applier) applyLive(ctx context.Context, s *subject, a *answer) (effect,
 		secret = live
 	}
 	j := p.judge(ctx, s, secret, a)
-	if j.basis != a.basis {
-		// Another operator has written since the provider was asked, maybe what it said later. It is asked again.
+	if p.overtaken(j, a) { // The provider is asked again.
 		if live != nil {
 			s.remember(live)
 		}

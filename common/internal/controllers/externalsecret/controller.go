@@ -40,10 +40,8 @@ func Setup(mgr manager.Manager, live client.Client, pool *dispatch.Pool, watches
 	if err != nil {
 		return errors.Wrap(err, "cannot add the ledger")
 	}
-	if err := mgr.GetFieldIndexer().IndexField(context.Background(), resolve.SecretMetadata(), markIndex, func(obj client.Object) []string {
-		return slices.Collect(maps.Keys(target.Marks(obj.GetAnnotations())))
-	}); err != nil {
-		return errors.Wrap(err, "cannot index Secrets by mark")
+	if err := indexMarks(mgr.GetFieldIndexer()); err != nil {
+		return err
 	}
 	var q *queue.Queue[reconcile.Request]
 	enqueue := func(key types.NamespacedName, priority int) {
@@ -76,6 +74,13 @@ func Setup(mgr manager.Manager, live client.Client, pool *dispatch.Pool, watches
 	return h.watch(c, mgr.GetCache(), o)
 }
 
+func indexMarks(indexer client.FieldIndexer) error {
+	err := indexer.IndexField(context.Background(), resolve.SecretMetadata(), markIndex, func(obj client.Object) []string {
+		return slices.Collect(maps.Keys(target.Marks(obj.GetAnnotations())))
+	})
+	return errors.Wrap(err, "cannot index Secrets by mark")
+}
+
 // cluster is what a Reconciler uses of a cluster and of this process.
 type cluster struct {
 	cache client.Reader
@@ -106,7 +111,7 @@ func newReconciler(c cluster, refs *referrers.Referrers, o Options) *Reconciler 
 		},
 		suspect: o.Suspect,
 	}
-	r.applier = applier{gatherer: &r.gatherer, writer: target.NewWriter(c.live), events: c.events, now: o.Now}
+	r.applier = applier{gatherer: &r.gatherer, writer: target.NewWriter(c.live), events: c.events, now: o.Now, overtaken: overtaken}
 	r.cleaner = cleaner{&r.gatherer, &r.applier}
 	return r
 }

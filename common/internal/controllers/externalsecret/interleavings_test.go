@@ -1,0 +1,166 @@
+package externalsecret
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
+
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/internal/credentials"
+	"github.com/direct-secrets/direct-secrets/common/internal/dispatch"
+	"github.com/direct-secrets/direct-secrets/common/internal/presence"
+	"github.com/direct-secrets/direct-secrets/common/internal/referrers"
+	"github.com/direct-secrets/direct-secrets/common/internal/resolve"
+	"github.com/direct-secrets/direct-secrets/common/internal/simulation"
+	"github.com/direct-secrets/direct-secrets/common/internal/target"
+	"github.com/direct-secrets/direct-secrets/common/provider"
+	fakev1 "github.com/direct-secrets/direct-secrets/common/provider/fake/apis/v1alpha1"
+)
+
+// simulated makes an operator of a simulation one that keeps ExternalSecrets. change may take something out of it.
+func simulated(run *simulation.Run, change ...func(*Reconciler)) func(*simulation.Operator) {
+	return func(op *simulation.Operator) {
+		kinds := run.Store.Kinds(op)
+		refs, err := referrers.New(op.Cache, simulation.Scheme(), kinds, fakeGroup, "", false)
+		if err != nil {
+			panic(err)
+		}
+		if err := errors.Join(refs.Index(op.Context, op.Cache), indexMarks(op.Cache)); err != nil {
+			panic(err)
+		}
+		o := Options{
+			Module: fakeGroup, Kinds: kinds, Board: &presence.Board{}, Now: time.Now, Random: func() float64 { return 0.5 },
+			Suspect: func(provider.Kind, types.NamespacedName) {},
+		}
+		watches := simulation.NewWatches()
+		r := newReconciler(cluster{
+			cache: op.Cache, live: target.Quiet(op.Live), events: simulation.Silent{}, watches: watches,
+			pool:    dispatch.NewPool(op.Live, watches, credentials.Rules{Ambient: credentials.AmbientNone}, dispatch.Options{}, nil),
+			enqueue: func(key types.NamespacedName, _ int) { op.Enqueue(key) },
+		}, refs, o)
+		for _, f := range change {
+			f(r)
+		}
+		op.Reconcile = r.Reconcile
+		leads := make(chan struct{})
+		close(leads)
+		h := handlers{referrers: refs, objects: r.gatherer.objects, elected: leads, now: time.Now}
+		op.Cache.Watch(&fakev1.FakeStore{}, nil, nil, nil)
+		op.Cache.Watch(&v1alpha1.ExternalSecret{}, nil, nil, h.objectEvents())
+		op.Cache.Watch(resolve.SecretMetadata(), func(o *simulation.Object) bool {
+			return o.GetLabels()[target.ManagedLabel(fakeGroup)] == "true"
+		}, func(o client.Object) {
+			if m, ok := o.(*metav1.PartialObjectMetadata); ok {
+				target.Reduce(m)
+			}
+		}, h.secretEvents())
+	}
+}
+
+// twoLeaders has two operators serve an object while a person does something, and asks for a refresh afterwards.
+type twoLeaders struct {
+	policy   v1alpha1.RefreshPolicy
+	deletion v1alpha1.DeletionPolicy
+	// values are those that the provider has one after the other; empty for none. Each is later than the one before.
+	values  []string
+	crashes int
+}
+
+func (w twoLeaders) scenario(change ...func(*Reconciler)) func(*simulation.Run) {
+	return func(run *simulation.Run) {
+		run.Crashes = w.crashes
+		put := func(i int) {
+			if run.Store.Remove("db"); w.values[i] != "" {
+				run.Store.Put("db", w.values[i])
+			}
+		}
+		put(0)
+		run.Add(simulation.FakeStore("main"))
+		run.Add(&v1alpha1.ExternalSecret{ObjectMeta: simulation.Meta("db"), Spec: v1alpha1.ExternalSecretSpec{
+			RefreshPolicy: w.policy,
+			StoreRef:      &v1alpha1.StoreRef{Kind: "FakeStore", Name: "main"},
+			Data:          []v1alpha1.DataEntry{{SecretKey: "value", RemoteRef: v1alpha1.RemoteRef{Key: "db"}}},
+			Target:        v1alpha1.Target{DeletionPolicy: w.deletion},
+		}})
+		run.Operator("A", simulated(run, change...))
+		run.Operator("B", simulated(run, change...))
+		var steps []simulation.Step
+		for i := 1; i < len(w.values); i++ {
+			steps = append(steps, simulation.Step{Label: fmt.Sprintf("the value becomes %q", w.values[i]), Do: func() error {
+				put(i)
+				return nil
+			}}, simulation.Step{Label: "ask for a refresh", Do: func() error {
+				return simulation.Update(run, &v1alpha1.ExternalSecret{ObjectMeta: simulation.Meta("db")}, func(es *v1alpha1.ExternalSecret) {
+					es.Annotations = map[string]string{v1alpha1.RefreshRequestAnnotation: fmt.Sprint(i)}
+				})
+			}})
+		}
+		run.Script("user", steps...)
+		w.watch(run)
+	}
+}
+
+// watch says what must hold: the Secret never gets an older value in place of a later one, and it holds the last one when
+// all is quiet. What is empty stands for no Secret.
+func (w twoLeaders) watch(run *simulation.Run) {
+	seen, made := 0, false
+	run.Digest = func() string { return fmt.Sprint(seen, made) }
+	run.Check = func() error {
+		is, _ := run.Secret("db", "value")
+		if made = made || is != ""; !made {
+			return nil
+		}
+		for i := seen; i < len(w.values); i++ {
+			if w.values[i] == is {
+				seen = i
+				return nil
+			}
+		}
+		return errors.Errorf("the Secret held %q, and holds %q now", w.values[seen], is)
+	}
+	run.Final = func() error {
+		es := &v1alpha1.ExternalSecret{}
+		if err := run.User().Get(context.Background(), simulation.Name("db"), es); err != nil {
+			return err
+		}
+		is, _ := run.Secret("db", "value")
+		if want := w.values[len(w.values)-1]; is != want || !meta.IsStatusConditionTrue(es.Status.Conditions, v1alpha1.ConditionReady) {
+			return errors.Errorf("all is quiet, and the Secret holds %q, want %q; conditions %v", is, want, es.Status.Conditions)
+		}
+		return nil
+	}
+}
+
+// TestInterleavings explores what two leaders that overlap do.
+func TestInterleavings(t *testing.T) {
+	cases := map[string]twoLeaders{
+		"OneChange":  {policy: v1alpha1.RefreshOnChange, values: []string{"v1", "v2"}},
+		"TwoChanges": {policy: v1alpha1.RefreshOnChange, values: []string{"v1", "v2", "v3"}},
+		"Crash":      {policy: v1alpha1.RefreshOnChange, values: []string{"v1", "v2"}, crashes: 1},
+		"GoneAndBack": {
+			policy: v1alpha1.RefreshOnChange, deletion: v1alpha1.DeletionDelete, values: []string{"v1", "", "v3"},
+		},
+	}
+	for name, world := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			simulation.Holds(t, world.scenario(), bounds)
+		})
+	}
+}
+
+// TestFindsFaults takes a guard out, and looks for a run in which that shows.
+func TestFindsFaults(t *testing.T) {
+	world := twoLeaders{policy: v1alpha1.RefreshOnChange, values: []string{"v1", "v2"}}
+	simulation.Breaks(t, world.scenario(func(r *Reconciler) {
+		r.applier.overtaken = func(judgement, *answer) bool { return false }
+	}))
+}

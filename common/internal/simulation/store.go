@@ -1,0 +1,94 @@
+package simulation
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/direct-secrets/direct-secrets/common/provider"
+	fakev1 "github.com/direct-secrets/direct-secrets/common/provider/fake/apis/v1alpha1"
+)
+
+// A Store is a provider: secrets of which each write makes a version.
+type Store struct {
+	secrets map[string]*remote
+	births  int
+	closed  chan struct{}
+	// Refuse returns the error of a write; nil for none.
+	Refuse func(verb, key string) error
+}
+
+type remote struct {
+	data     []byte
+	version  int
+	id, mark string
+}
+
+// NewStore returns an empty Store.
+func NewStore() *Store { return &Store{secrets: map[string]*remote{}, closed: make(chan struct{})} }
+
+func (s *Store) close() { close(s.closed) }
+
+// Put writes a secret as a person does.
+func (s *Store) Put(key, value string) {
+	r := s.secrets[key]
+	if r == nil {
+		s.births++
+		r = &remote{id: fmt.Sprintf("id-%d", s.births)}
+	}
+	s.secrets[key] = &remote{data: []byte(value), version: r.version + 1, id: r.id, mark: r.mark}
+}
+
+// Remove deletes a secret as a person does.
+func (s *Store) Remove(key string) { delete(s.secrets, key) }
+
+// Value returns that of a secret, and whether it exists.
+func (s *Store) Value(key string) (string, bool) {
+	r := s.secrets[key]
+	if r == nil {
+		return "", false
+	}
+	return string(r.data), true
+}
+
+func (s *Store) digest() (sum uint64) {
+	for _, key := range slices.Sorted(maps.Keys(s.secrets)) {
+		r := s.secrets[key]
+		sum += join(key, string(r.data), fmt.Sprint(r.version), r.id, r.mark)
+	}
+	return sum
+}
+
+// Kinds are FakeStore alone, read by an operator.
+func (s *Store) Kinds(o *Operator) []provider.Kind {
+	return []provider.Kind{provider.KindOf(func(context.Context, *fakev1.FakeStore, provider.Credentials) (provider.Client, error) {
+		return &storeClient{s, o}, nil
+	})}
+}
+
+type storeClient struct {
+	s *Store
+	o *Operator
+}
+
+// Get implements provider.Client.
+func (c *storeClient) Get(ctx context.Context, ref provider.Ref) (v provider.Value, err error) {
+	err = c.do(ctx, "read", ref.Key, func() error {
+		r := c.s.secrets[ref.Key]
+		if r == nil {
+			return provider.NewError(provider.NotFound, "no secret %q", ref.Key)
+		}
+		v = provider.Value{Data: slices.Clone(r.data), Version: fmt.Sprint(r.version)}
+		return nil
+	})
+	return v, err
+}
+
+// do has a call happen when its turn has come.
+func (c *storeClient) do(ctx context.Context, verb, key string, f func() error) error {
+	return c.o.Do(ctx, "provider: "+verb+" "+key, func() (uint64, error) {
+		err := f()
+		return c.s.digest(), err
+	})
+}

@@ -1,0 +1,112 @@
+package simulation
+
+import (
+	"context"
+	"encoding/base64"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	metadatafake "k8s.io/client-go/metadata/fake"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/internal/watch"
+	"github.com/direct-secrets/direct-secrets/common/manifests"
+	"github.com/direct-secrets/direct-secrets/common/provider/fake"
+	fakev1 "github.com/direct-secrets/direct-secrets/common/provider/fake/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/testing/controlplane"
+)
+
+// Namespace is that of all objects of a scenario.
+const Namespace = "shop"
+
+// project are the Kinds of the project, and their scheme. They are costly to make.
+var project = sync.OnceValues(func() (*runtime.Scheme, *Kinds) {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, v1alpha1.AddToScheme, fakev1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			panic(err)
+		}
+	}
+	kinds, err := NewKinds(controlplane.Manifests(fake.CRDs, manifests.CRDs)...)
+	if err != nil {
+		panic(err) // The CRDs are part of the program.
+	}
+	return scheme, kinds
+})
+
+// NewProjectServer returns an empty server of the project's Kinds.
+func NewProjectServer() *APIServer { return NewAPIServer(project()) }
+
+// Scheme returns that of the project's Kinds.
+func Scheme() *runtime.Scheme {
+	s, _ := project()
+	return s
+}
+
+// Add stores an object as a person does, before anything else happens.
+func (r *Run) Add(o client.Object) {
+	if err := r.User().Create(context.Background(), o, client.FieldOwner("user")); err != nil {
+		panic(err)
+	}
+}
+
+// User returns the client of a person, whose requests happen at once.
+func (r *Run) User() client.Client { return NewClient(r.Server, AtOnce) }
+
+// Name returns the key of an object of a scenario.
+func Name(name string) types.NamespacedName {
+	return types.NamespacedName{Namespace: Namespace, Name: name}
+}
+
+// Meta returns the metadata of an object of a scenario.
+func Meta(name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Namespace: Namespace, Name: name}
+}
+
+// FakeStore returns a store whose secrets are those of the run's Store.
+func FakeStore(name string) *fakev1.FakeStore { return &fakev1.FakeStore{ObjectMeta: Meta(name)} }
+
+// Update changes an object as a person does.
+func Update[O client.Object](r *Run, o O, change func(O)) error {
+	c := r.User()
+	if err := c.Get(context.Background(), client.ObjectKeyFromObject(o), o); err != nil {
+		return err
+	}
+	change(o)
+	return c.Update(context.Background(), o, client.FieldOwner("user"))
+}
+
+// Secret returns what a Secret holds under a key, and whether the Secret exists.
+func (r *Run) Secret(name, key string) (string, bool) {
+	o := r.Server.objects[Key{"Secret", Name(name)}]
+	if o == nil {
+		return "", false
+	}
+	text, _, _ := unstructured.NestedString(o.Object, "data", key)
+	raw, err := base64.StdEncoding.DecodeString(text)
+	return string(raw), err == nil
+}
+
+// NewWatches returns watches that see nothing. Remove what is added at the end.
+func NewWatches() *watch.Watches {
+	scheme := metadatafake.NewTestScheme()
+	if err := metav1.AddMetaToScheme(scheme); err != nil {
+		panic(err)
+	}
+	return watch.New(metadatafake.NewSimpleMetadataClient(scheme))
+}
+
+// Silent drops events.
+type Silent struct{}
+
+var _ events.EventRecorder = Silent{}
+
+// Eventf implements events.EventRecorder.
+func (Silent) Eventf(runtime.Object, runtime.Object, string, string, string, string, ...any) {}
