@@ -37,16 +37,18 @@ type kind struct {
 	status *managedfields.FieldManager
 }
 
-// NewKinds returns Secrets, and the Kinds of CRDs.
+// NewKinds returns Secrets, Namespaces, and the Kinds of CRDs.
 func NewKinds(crds ...[]byte) (*Kinds, error) {
 	ks := &Kinds{map[schema.GroupVersionKind]*kind{}}
-	secret := &kind{gvk: corev1.SchemeGroupVersion.WithKind("Secret"), resource: schema.GroupResource{Resource: "secrets"}}
-	var err error
-	secret.main, err = managedfields.NewDefaultFieldManager(applyconfigurations.NewTypeConverter(clientgoscheme.Scheme), sameVersion{}, sameVersion{}, sameVersion{}, secret.gvk, secret.gvk.GroupVersion(), "", nil)
-	if err != nil {
-		return nil, err
+	for kindName, plural := range map[string]string{"Secret": "secrets", "Namespace": "namespaces"} {
+		k := &kind{gvk: corev1.SchemeGroupVersion.WithKind(kindName), resource: schema.GroupResource{Resource: plural}}
+		var err error
+		k.main, err = managedfields.NewDefaultFieldManager(applyconfigurations.NewTypeConverter(clientgoscheme.Scheme), sameVersion{}, sameVersion{}, sameVersion{}, k.gvk, k.gvk.GroupVersion(), "", nil)
+		if err != nil {
+			return nil, err
+		}
+		ks.byKind[k.gvk] = k
 	}
-	ks.byKind[secret.gvk] = secret
 	for _, raw := range crds {
 		crd := &apiextensionsv1.CustomResourceDefinition{}
 		if err := yaml.Unmarshal(raw, crd); err != nil {
@@ -156,7 +158,7 @@ func (k *kind) prepare(o *Object) {
 		delete(o.Object, "status")
 		return
 	}
-	if t, _ := o.Object["type"].(string); t == "" {
+	if t, _ := o.Object["type"].(string); t == "" && k.gvk.Kind == "Secret" {
 		o.Object["type"] = string(corev1.SecretTypeOpaque)
 	}
 }
@@ -194,7 +196,7 @@ func (k *kind) complete(was, is *Object) {
 	if k.status != nil && !equality.Semantic.DeepEqual(was.Object["spec"], is.Object["spec"]) {
 		is.SetGeneration(was.GetGeneration() + 1)
 	}
-	if k.status == nil {
+	if k.gvk.Kind == "Secret" {
 		if t, _ := is.Object["type"].(string); t == "" {
 			is.Object["type"] = string(corev1.SecretTypeOpaque)
 		}

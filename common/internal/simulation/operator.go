@@ -22,6 +22,8 @@ type Operator struct {
 	Live  client.Client
 	// Reconcile is a pass over one object.
 	Reconcile func(context.Context, reconcile.Request) (reconcile.Result, error)
+	// End is called when the operator ends; nil for nothing.
+	End func()
 	// Context ends with the operator.
 	Context context.Context //nolint:containedctx // It is that of a process.
 
@@ -124,6 +126,9 @@ func (o *Operator) stop() {
 	o.requests = nil
 	o.run.mu.Unlock()
 	o.cancel()
+	if o.End != nil {
+		o.End()
+	}
 }
 
 func (o *Operator) choices() []choice {

@@ -44,7 +44,9 @@ type script struct {
 // A Step is something that somebody does.
 type Step struct {
 	Label string
-	Do    func() error
+	// When says whether it can be done yet; nil for always.
+	When func() bool
+	Do   func() error
 }
 
 type choice struct {
@@ -105,7 +107,7 @@ func (r *Run) choices() []choice {
 		all = append(all, o.choices()...)
 	}
 	for _, s := range r.scripts {
-		if len(s.steps) > 0 {
+		if len(s.steps) > 0 && (s.steps[0].When == nil || s.steps[0].When()) {
 			all = append(all, choice{label: s.name + ": " + s.steps[0].Label, rank: acts, do: func() {
 				do := s.steps[0].Do
 				s.steps = s.steps[1:]

@@ -92,3 +92,80 @@ func (c *storeClient) do(ctx context.Context, verb, key string, f func() error) 
 		return c.s.digest(), err
 	})
 }
+
+var _ provider.Writer = &storeClient{}
+
+// Features implements provider.Writer.
+func (c *storeClient) Features() provider.Features {
+	return provider.Features{Exclusive: true, Guarded: true}
+}
+
+// Observe implements provider.Writer.
+func (c *storeClient) Observe(ctx context.Context, t provider.Target) (is provider.Observed, err error) {
+	err = c.do(ctx, "observe", t.Key, func() error {
+		r := c.s.secrets[t.Key]
+		if r == nil {
+			return provider.NewError(provider.NotFound, "no secret %q", t.Key)
+		}
+		is = provider.Observed{Data: slices.Clone(r.data), Version: fmt.Sprint(r.version), ID: r.id, Mark: r.mark}
+		return nil
+	})
+	return is, err
+}
+
+// Create implements provider.Writer.
+func (c *storeClient) Create(ctx context.Context, t provider.Target, data []byte, mark string) (w provider.Written, err error) {
+	err = c.write(ctx, "create", t.Key, func(r *remote) error {
+		if r != nil {
+			return provider.NewError(provider.Conflict, "secret %q exists", t.Key)
+		}
+		c.s.Put(t.Key, string(data))
+		c.s.secrets[t.Key].mark = mark
+		w = c.written(t.Key)
+		return nil
+	})
+	return w, err
+}
+
+// Update implements provider.Writer.
+func (c *storeClient) Update(ctx context.Context, t provider.Target, seen provider.Observed, data []byte) (w provider.Written, err error) {
+	err = c.write(ctx, "update", t.Key, func(r *remote) error {
+		if r == nil || r.id != seen.ID || fmt.Sprint(r.version) != seen.Version {
+			return provider.NewError(provider.Conflict, "secret %q has changed", t.Key)
+		}
+		if data != nil && string(data) != string(r.data) {
+			c.s.Put(t.Key, string(data))
+		}
+		w = c.written(t.Key)
+		return nil
+	})
+	return w, err
+}
+
+// Delete implements provider.Writer.
+func (c *storeClient) Delete(ctx context.Context, t provider.Target, seen provider.Observed) error {
+	return c.write(ctx, "delete", t.Key, func(r *remote) error {
+		if r != nil && (r.id != seen.ID || fmt.Sprint(r.version) != seen.Version || r.mark != seen.Mark) {
+			return provider.NewError(provider.Conflict, "secret %q has changed", t.Key)
+		}
+		c.s.Remove(t.Key)
+		return nil
+	})
+}
+
+func (c *storeClient) written(key string) provider.Written {
+	r := c.s.secrets[key]
+	return provider.Written{Version: fmt.Sprint(r.version), ID: r.id}
+}
+
+// write is do for a write, which the store may refuse.
+func (c *storeClient) write(ctx context.Context, verb, key string, f func(*remote) error) error {
+	return c.do(ctx, verb, key, func() error {
+		if c.s.Refuse != nil {
+			if err := c.s.Refuse(verb, key); err != nil {
+				return err
+			}
+		}
+		return f(c.s.secrets[key])
+	})
+}

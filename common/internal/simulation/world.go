@@ -8,8 +8,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	metadatafake "k8s.io/client-go/metadata/fake"
+	apiwatch "k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -94,13 +96,22 @@ func (r *Run) Secret(name, key string) (string, bool) {
 	return string(raw), err == nil
 }
 
-// NewWatches returns watches that see nothing. Remove what is added at the end.
-func NewWatches() *watch.Watches {
-	scheme := metadatafake.NewTestScheme()
-	if err := metav1.AddMetaToScheme(scheme); err != nil {
-		panic(err)
-	}
-	return watch.New(metadatafake.NewSimpleMetadataClient(scheme))
+// NewWatches returns watches that show nothing: what they would show has to be part of a script. What is added has to be
+// removed at the end of the operator.
+func NewWatches() *watch.Watches { return watch.New(blind{}) }
+
+// blind is a client whose watches show nothing.
+type blind struct {
+	metadata.Interface
+	metadata.Getter
+}
+
+func (b blind) Resource(schema.GroupVersionResource) metadata.Getter { return b }
+
+func (b blind) Namespace(string) metadata.ResourceInterface { return b }
+
+func (b blind) Watch(context.Context, metav1.ListOptions) (apiwatch.Interface, error) {
+	return apiwatch.NewFake(), nil
 }
 
 // Silent drops events.

@@ -40,7 +40,7 @@ func Setup(mgr manager.Manager, live client.Client, pool *dispatch.Pool, follow 
 		users:  users{stores: stores, cache: mgr.GetCache(), memory: mem},
 		stores: stores,
 		follow: follower{watches: follow, wake: wake},
-		runner: &runner{pool: pool, timeout: o.CallTimeout, wake: wake},
+		runner: &runner{pool: pool, incomplete: incomplete, timeout: o.CallTimeout, wake: wake},
 		ledger: ledger, events: mgr.GetEventRecorder("direct-secrets"), log: mgr.GetLogger(), opts: o,
 	}
 	c, err := controller.New("pushsecret", mgr, controller.Options{

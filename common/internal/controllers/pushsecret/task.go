@@ -54,6 +54,8 @@ type runner struct {
 	pool  *dispatch.Pool
 	lanes concurrency.Lanes[types.NamespacedName]
 	turns turns
+	// incomplete reports whether anything that is wanted could not be written.
+	incomplete func(*carrying) bool
 	// timeout is the deadline of what is done to one remote secret.
 	timeout time.Duration
 	// wake brings an object back.
@@ -106,7 +108,7 @@ func (r *runner) carryOut(ctx context.Context, loader *dispatch.Loader, t task) 
 		to.pusher.Later = later
 		return r.apply(ctx, &to, j)
 	})
-	incomplete := len(c.errs) > 0
+	incomplete := r.incomplete(&c)
 	for _, j := range removals {
 		if incomplete || c.failed != nil || ctx.Err() != nil {
 			c.leave(j)
@@ -135,6 +137,9 @@ type carrying struct {
 	// missed counts the answers that did not come, in a row.
 	missed int
 }
+
+// incomplete reports whether anything that is wanted could not be written.
+func incomplete(c *carrying) bool { return len(c.errs) > 0 }
 
 // write does the jobs that want anything, and returns what is to be removed afterwards. Where only one remote secret is
 // written, its properties are removed by the same write.

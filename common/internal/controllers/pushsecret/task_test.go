@@ -112,7 +112,7 @@ func TestRemovalsComeLast(t *testing.T) {
 			}
 			loader := dispatch.NewLoader("FakeStore", func(context.Context) (provider.Client, error) { return c, nil }, dispatch.Options{})
 			defer loader.Retire()
-			r := &runner{timeout: time.Minute}
+			r := &runner{incomplete: incomplete, timeout: time.Minute}
 			res := r.carryOut(t.Context(), loader, task{jobs: jobs, pusher: push.Pusher{Kind: "FakeStore", Policies: push.Policies{Deletes: true, Mark: mine}}})
 			got := remotes{}
 			for _, key := range []string{"a", "b", "c"} {

@@ -1,0 +1,167 @@
+package fanout
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/internal/resolve"
+	"github.com/direct-secrets/direct-secrets/common/internal/simulation"
+	"github.com/direct-secrets/direct-secrets/common/internal/status"
+)
+
+// always holds the duties: two that overlap both believe that.
+type always struct{}
+
+func (always) Held() bool    { return true }
+func (always) OnHeld(func()) {}
+
+// keyOf stands for a request in the queue of a simulation.
+func keyOf(r request) types.NamespacedName {
+	return types.NamespacedName{Namespace: fmt.Sprintf("%d|%s", r.scope, r.namespace), Name: r.parent}
+}
+
+func requestOf(key types.NamespacedName) (r request) {
+	of, namespace, _ := strings.Cut(key.Namespace, "|")
+	_, _ = fmt.Sscan(of, &r.scope)
+	r.namespace, r.parent = namespace, key.Name
+	return r
+}
+
+// simulatedQueue is the queue of a simulated operator.
+type simulatedQueue struct {
+	requests
+	op *simulation.Operator
+}
+
+func (q simulatedQueue) Add(r request)                       { q.op.Enqueue(keyOf(r)) }
+func (q simulatedQueue) AddAfter(r request, _ time.Duration) { q.op.Enqueue(keyOf(r)) }
+
+func into(q simulatedQueue, f eventFuncs) handler.EventHandler {
+	return handler.Funcs{
+		CreateFunc: func(ctx context.Context, e event.CreateEvent, _ simulation.Requests) { f.Create(ctx, e, q) },
+		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, _ simulation.Requests) { f.Update(ctx, e, q) },
+		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, _ simulation.Requests) { f.Delete(ctx, e, q) },
+	}
+}
+
+// simulated makes an operator of a simulation one that fans out ClusterExternalSecrets. change may take something out
+// of it.
+func simulated(change ...func(*reconciler)) func(*simulation.Operator) {
+	return func(op *simulation.Operator) {
+		k := externalSecrets()
+		if err := op.Cache.IndexField(op.Context, k.newChild(), ownerIndex, func(o client.Object) []string {
+			if ref := k.parentOf(o); ref != nil {
+				return []string{string(ref.UID)}
+			}
+			return nil
+		}); err != nil {
+			panic(err)
+		}
+		yes, no := true, false
+		q := simulatedQueue{op: op}
+		of := &parents{kinds: k, client: op.Live, cache: op.Cache}
+		r := &reconciler{
+			parents: of, duties: always{}, board: &board{}, now: time.Now,
+			children: &children{kinds: k, client: op.Live, cache: op.Cache, parents: of, now: time.Now, owner: metav1.OwnerReference{
+				APIVersion: v1alpha1.GroupVersion.String(), Kind: k.parent, Controller: &yes, BlockOwnerDeletion: &no,
+			}},
+			add: func(r request, _ int, _ time.Duration) { q.Add(r) },
+		}
+		for _, f := range change {
+			f(r)
+		}
+		op.Reconcile = func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+			return r.Reconcile(ctx, requestOf(req.NamespacedName))
+		}
+		w := &watches{kinds: k, duties: always{}, board: r.board, parents: of}
+		op.Cache.Watch(k.newParent(), nil, nil, into(q, w.parentEvents()))
+		op.Cache.Watch(k.newChild(), nil, nil, into(q, w.childEvents()))
+		op.Cache.Watch(resolve.NamespaceMetadata(), nil, nil, into(q, w.namespaceEvents()))
+	}
+}
+
+// rename has the children of a parent get another name.
+func rename(leaders, crashes int, change ...func(*reconciler)) func(*simulation.Run) {
+	return func(run *simulation.Run) {
+		run.Crashes = crashes
+		run.Add(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: simulation.Namespace}})
+		parent := &v1alpha1.ClusterExternalSecret{ObjectMeta: metav1.ObjectMeta{Name: "all"}, Spec: v1alpha1.ClusterExternalSecretSpec{
+			ExternalSecretName: "old",
+			NamespaceChoice:    v1alpha1.NamespaceChoice{Namespaces: []string{simulation.Namespace}},
+			ExternalSecretSpec: v1alpha1.ExternalSecretSpec{
+				StoreRef: &v1alpha1.StoreRef{Kind: "ClusterFakeStore", Name: "main"},
+				Data:     []v1alpha1.DataEntry{{SecretKey: "value", RemoteRef: v1alpha1.RemoteRef{Key: "db"}}},
+			},
+		}}
+		run.Add(parent)
+		for _, name := range []string{"A", "B"}[:leaders] {
+			run.Operator(name, simulated(change...))
+		}
+		child := func(name string) *v1alpha1.ExternalSecret {
+			es := &v1alpha1.ExternalSecret{}
+			if run.User().Get(context.Background(), simulation.Name(name), es) != nil {
+				return nil
+			}
+			return es
+		}
+		k := externalSecrets()
+		becomesReady := func(name string) simulation.Step {
+			return simulation.Step{Label: name + " becomes Ready", When: func() bool { return child(name) != nil }, Do: func() error {
+				es := child(name)
+				status.Conclude(&es.Status.Conditions, es.Generation, status.Good(v1alpha1.ReasonSecretSynced, "in sync"))
+				return run.User().Status().Update(context.Background(), es, client.FieldOwner("operator"))
+			}}
+		}
+		run.Script("user", becomesReady("old"), simulation.Step{Label: "name the children anew", Do: func() error {
+			return simulation.Update(run, parent.DeepCopy(), func(p *v1alpha1.ClusterExternalSecret) { p.Spec.ExternalSecretName = "new" })
+		}}, becomesReady("new"))
+		made := false
+		run.Digest = func() string { return fmt.Sprint(made) }
+		run.Check = func() error {
+			is := child("old") != nil
+			if next := child("new"); made && !is && (next == nil || !k.ready(next)) {
+				return errors.New("the old child is gone, and the new one is not Ready")
+			}
+			made = made || is
+			return nil
+		}
+		run.Final = func() error {
+			if child("old") != nil || child("new") == nil {
+				return errors.Errorf("all is quiet; the old child exists: %t, the new one: %t", child("old") != nil, child("new") != nil)
+			}
+			return nil
+		}
+	}
+}
+
+// TestInterleavings explores how children are renamed.
+func TestInterleavings(t *testing.T) {
+	for name, build := range map[string]func(*simulation.Run){"Rename": rename(1, 1), "RenameTwoLeaders": rename(2, 0)} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			simulation.Holds(t, build, bounds)
+		})
+	}
+}
+
+// TestFindsFaults takes a guard out, and looks for a run in which that shows.
+func TestFindsFaults(t *testing.T) {
+	simulation.Breaks(t, rename(1, 0, func(r *reconciler) {
+		r.children.conditions = func(child client.Object) []metav1.Condition {
+			return []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, ObservedGeneration: child.GetGeneration()}}
+		}
+	}))
+}

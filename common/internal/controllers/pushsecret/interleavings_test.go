@@ -1,0 +1,168 @@
+package pushsecret
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/internal/credentials"
+	"github.com/direct-secrets/direct-secrets/common/internal/dispatch"
+	"github.com/direct-secrets/direct-secrets/common/internal/resolve"
+	"github.com/direct-secrets/direct-secrets/common/internal/setup"
+	"github.com/direct-secrets/direct-secrets/common/internal/simulation"
+	"github.com/direct-secrets/direct-secrets/common/provider"
+	fakev1 "github.com/direct-secrets/direct-secrets/common/provider/fake/apis/v1alpha1"
+)
+
+// simulated makes an operator of a simulation one that pushes. change may take something out of it.
+func simulated(run *simulation.Run, change ...func(*reconciler)) func(*simulation.Operator) {
+	return func(op *simulation.Operator) {
+		o := setup.Options{
+			Module: fakev1.Group, Kinds: run.Store.Kinds(op), CallTimeout: time.Minute, Now: time.Now,
+			Random: func() float64 { return 0.5 }, Suspect: func(provider.Kind, types.NamespacedName) {},
+		}
+		routes, err := resolve.NewResolver(op.Cache, simulation.Scheme(), o.Kinds, "", false)
+		if err != nil {
+			panic(err)
+		}
+		watched := simulation.NewWatches()
+		mem := &memory{objects: map[types.NamespacedName]*object{}}
+		stores := storeReader{client: op.Live, routes: routes}
+		r := &reconciler{
+			claim: claimOf(o.Module, "", routes), client: op.Live, cache: op.Cache, memory: mem,
+			users: users{stores: stores, cache: op.Cache, memory: mem}, stores: stores,
+			follow: follower{watches: watched, wake: op.Enqueue},
+			runner: &runner{
+				pool:       dispatch.NewPool(op.Live, watched, credentials.Rules{Ambient: credentials.AmbientNone}, dispatch.Options{}, nil),
+				incomplete: incomplete, timeout: o.CallTimeout, wake: op.Enqueue,
+			},
+			events: simulation.Silent{}, log: logr.Discard(), opts: o,
+		}
+		for _, f := range change {
+			f(r)
+		}
+		op.Reconcile = r.Reconcile
+		op.End = func() {
+			for key := range mem.objects {
+				watched.Remove(owner(key))
+			}
+		}
+		w := &watches{claim: r.claim, memory: mem}
+		op.Cache.Watch(&fakev1.FakeStore{}, nil, nil, nil)
+		op.Cache.Watch(&v1alpha1.PushSecret{}, nil, nil, w.objectEvents())
+	}
+}
+
+// pushes is an object that pushes to a remote secret, and removes it when it is deleted.
+func pushes(name, key string) *v1alpha1.PushSecret {
+	return &v1alpha1.PushSecret{ObjectMeta: simulation.Meta(name), Spec: v1alpha1.PushSecretSpec{
+		StoreRefs: []v1alpha1.PushStoreRef{{Kind: "FakeStore", Name: "main"}}, RefreshInterval: "0",
+		DeletionPolicy: v1alpha1.PushDeletionDelete,
+		Selector:       v1alpha1.PushSelector{Secret: &v1alpha1.PushSecretSelector{Name: "source"}},
+		Data:           []v1alpha1.PushData{{Match: v1alpha1.PushMatch{SecretKey: "password", RemoteRef: v1alpha1.PushRemoteRef{RemoteKey: key}}}},
+	}}
+}
+
+// world has a store, a Secret to push and an object that pushes it, and one or two operators.
+func world(run *simulation.Run, leaders int, change ...func(*reconciler)) {
+	run.Add(simulation.FakeStore("main"))
+	run.Add(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: simulation.Namespace}})
+	run.Add(&corev1.Secret{ObjectMeta: simulation.Meta("source"), Data: map[string][]byte{"password": []byte("one")}})
+	run.Add(pushes("old", "db"))
+	for _, name := range []string{"A", "B"}[:leaders] {
+		run.Operator(name, simulated(run, change...))
+	}
+}
+
+// handOver has another object push to a remote secret before the one that created it is deleted.
+func handOver(leaders, crashes int, change ...func(*reconciler)) func(*simulation.Run) {
+	return func(run *simulation.Run) {
+		run.Crashes = crashes
+		world(run, leaders, change...)
+		run.Script("user",
+			simulation.Step{Label: "create another PushSecret", Do: func() error {
+				return run.User().Create(context.Background(), pushes("new", "db"), client.FieldOwner("user"))
+			}},
+			simulation.Step{Label: "delete the first", Do: func() error {
+				return run.User().Delete(context.Background(), &v1alpha1.PushSecret{ObjectMeta: simulation.Meta("old")})
+			}},
+		)
+		run.Final = func() error {
+			if is, there := run.Store.Value("db"); !there || is != "one" {
+				return errors.Errorf("all is quiet, and the remote secret that an object pushes to holds %q (exists: %t)", is, there)
+			}
+			return nil
+		}
+	}
+}
+
+// rename has an object push to another key, which the store refuses.
+func rename(leaders, crashes int, change ...func(*reconciler)) func(*simulation.Run) {
+	return func(run *simulation.Run) {
+		run.Crashes = crashes
+		run.Store.Refuse = func(verb, key string) error {
+			if verb == "create" && key == "renamed" {
+				return provider.NewError(provider.Denied, "not allowed")
+			}
+			return nil
+		}
+		world(run, leaders, change...)
+		run.Script("user", simulation.Step{Label: "name another key, which is denied", Do: func() error {
+			return simulation.Update(run, pushes("old", "db"), func(ps *v1alpha1.PushSecret) {
+				ps.Spec.Data[0].Match.RemoteRef.RemoteKey = "renamed"
+			})
+		}})
+		made := false
+		run.Digest = func() string {
+			if made {
+				return "made"
+			}
+			return ""
+		}
+		run.Check = func() error {
+			_, there := run.Store.Value("db")
+			if made && !there {
+				return errors.New("the old remote secret is gone, and there is no new one")
+			}
+			made = made || there
+			return nil
+		}
+	}
+}
+
+// TestInterleavings explores how remote secrets are handed over and renamed.
+func TestInterleavings(t *testing.T) {
+	for name, build := range map[string]func(*simulation.Run){
+		"HandOver": handOver(1, 1), "HandOverTwoLeaders": handOver(2, 0),
+		"Rename": rename(1, 1), "RenameTwoLeaders": rename(2, 0),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			simulation.Holds(t, build, bounds)
+		})
+	}
+}
+
+// nobody knows no other PushSecrets.
+type nobody struct{ client.Reader }
+
+// List implements client.Reader.
+func (nobody) List(context.Context, client.ObjectList, ...client.ListOption) error { return nil }
+
+// TestFindsFaults takes a guard out, and looks for a run in which that shows.
+func TestFindsFaults(t *testing.T) {
+	for name, build := range map[string]func(*simulation.Run){
+		"OtherUsers":       handOver(1, 0, func(r *reconciler) { r.users.cache = nobody{r.users.cache} }),
+		"RemovalsComeLast": rename(1, 0, func(r *reconciler) { r.runner.incomplete = func(*carrying) bool { return false } }),
+	} {
+		t.Run(name, func(t *testing.T) { simulation.Breaks(t, build) })
+	}
+}
