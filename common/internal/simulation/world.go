@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"sync"
 
+	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -13,6 +14,7 @@ import (
 	apiwatch "k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/tools/events"
+	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -30,6 +32,7 @@ const Namespace = "shop"
 
 // project are the Kinds of the project, and their scheme. They are costly to make.
 var project = sync.OnceValues(func() (*runtime.Scheme, *Kinds) {
+	klog.SetLogger(logr.Discard()) // Watches that show nothing for minutes are reported.
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, v1alpha1.AddToScheme, fakev1.AddToScheme} {
 		if err := add(scheme); err != nil {
