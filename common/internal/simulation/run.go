@@ -29,7 +29,9 @@ type Run struct {
 	builders  []func(*Operator)
 	scripts   []*script
 	// quiet is a hash of what was stored when nothing but time could pass.
-	quiet   uint64
+	quiet uint64
+	// passed is how often time had to pass.
+	passed  int
 	trace   []string
 	last    string
 	started time.Time
@@ -150,6 +152,9 @@ func (r *Run) choices() []choice {
 	return all
 }
 
+// retries is how often time passes in a run: what fails for good is tried again and again.
+const retries = 6
+
 // passTime lets all that waits for a time go on, unless that has led to nothing before.
 func (r *Run) passTime() []choice {
 	stored := r.stored()
@@ -159,11 +164,12 @@ func (r *Run) passTime() []choice {
 			longest = max(longest, wait)
 		}
 	}
-	if longest == 0 || r.quiet == stored {
+	if longest == 0 || r.quiet == stored || r.passed == retries {
 		return nil
 	}
 	return []choice{{label: fmt.Sprintf("%s pass", longest), do: func() {
 		r.quiet = stored
+		r.passed++
 		time.Sleep(longest)
 		for _, o := range r.operators {
 			for _, key := range sorted(o.later) {
@@ -183,7 +189,7 @@ func (r *Run) stored() (sum uint64) {
 
 // state is a hash of all that bears on what happens next.
 func (r *Run) state() uint64 {
-	parts := []string{fmt.Sprint(r.stored(), r.quiet, r.Crashes, time.Since(r.started)), r.last}
+	parts := []string{fmt.Sprint(r.stored(), r.quiet, r.passed, r.Crashes, time.Since(r.started)), r.last}
 	for _, o := range r.operators {
 		parts = append(parts, fmt.Sprint(o.digest()))
 	}
