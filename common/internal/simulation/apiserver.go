@@ -235,7 +235,7 @@ func (s *APIServer) Delete(gvk schema.GroupVersionKind, name client.ObjectKey, p
 	case was == nil:
 		return kerrors.NewNotFound(k.resource, name.Name)
 	case p.UID != "" && p.UID != was.GetUID(), p.ResourceVersion != "" && p.ResourceVersion != was.GetResourceVersion():
-		return kerrors.NewConflict(k.resource, name.Name, fmt.Errorf("Precondition failed: %v does not match %s %s", p, was.GetUID(), was.GetResourceVersion()))
+		return kerrors.NewConflict(k.resource, name.Name, fmt.Errorf("precondition failed: %v does not match %s %s", p, was.GetUID(), was.GetResourceVersion()))
 	case len(was.GetFinalizers()) == 0:
 		s.remove(key)
 		return nil

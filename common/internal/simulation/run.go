@@ -28,13 +28,18 @@ type Run struct {
 	operators []*Operator
 	builders  []func(*Operator)
 	scripts   []*script
-	// quiet is a hash of what was stored when nothing but time could pass.
+	rest      rest
+	trace     []string
+	last      string
+	started   time.Time
+}
+
+// rest is what came of the times when nothing but time could pass.
+type rest struct {
+	// quiet is a hash of what was stored the last time.
 	quiet uint64
 	// passed is how often time had to pass.
-	passed  int
-	trace   []string
-	last    string
-	started time.Time
+	passed int
 }
 
 // script is what somebody does, one step after the other.
@@ -122,23 +127,33 @@ func (r *Run) choices() []choice {
 	for _, k := range r.Server.Orphans() {
 		all = append(all, choice{label: "collector: delete " + k.String(), rank: collects, do: func() { r.Server.Collect(k) }})
 	}
-	moves := false
-	for _, c := range all {
-		moves = moves || c.rank < waits
-	}
-	if !moves {
+	if !slices.ContainsFunc(all, func(c choice) bool { return c.rank < waits }) {
 		return r.passTime()
 	}
-	if r.Crashes > 0 {
-		for i, o := range r.operators {
-			all = append(all, choice{label: o.Name + ": crash and restart", rank: crashes, do: func() {
-				r.Crashes--
-				o.stop()
-				synctest.Wait()
-				r.start(i)
-			}})
-		}
+	all = append(all, r.crashes()...)
+	r.prefer(all)
+	slices.SortStableFunc(all, func(a, b choice) int { return int(a.rank - b.rank) })
+	return all
+}
+
+// crashes are the operators that may crash now.
+func (r *Run) crashes() (all []choice) {
+	if r.Crashes == 0 {
+		return nil
 	}
+	for i, o := range r.operators {
+		all = append(all, choice{label: o.Name + ": crash and restart", rank: crashes, do: func() {
+			r.Crashes--
+			o.stop()
+			synctest.Wait()
+			r.start(i)
+		}})
+	}
+	return all
+}
+
+// prefer has who did something last go on.
+func (r *Run) prefer(all []choice) {
 	for i := range all {
 		switch c := &all[i]; {
 		case c.thread == "" || c.thread != r.last:
@@ -148,8 +163,6 @@ func (r *Run) choices() []choice {
 			c.rank = goesOnAnew
 		}
 	}
-	slices.SortStableFunc(all, func(a, b choice) int { return int(a.rank - b.rank) })
-	return all
 }
 
 // retries is how often time passes in a run: what fails for good is tried again and again.
@@ -164,12 +177,12 @@ func (r *Run) passTime() []choice {
 			longest = max(longest, wait)
 		}
 	}
-	if longest == 0 || r.quiet == stored || r.passed == retries {
+	if longest == 0 || r.rest.quiet == stored || r.rest.passed == retries {
 		return nil
 	}
 	return []choice{{label: fmt.Sprintf("%s pass", longest), do: func() {
-		r.quiet = stored
-		r.passed++
+		r.rest.quiet = stored
+		r.rest.passed++
 		time.Sleep(longest)
 		for _, o := range r.operators {
 			for _, key := range sorted(o.later) {
@@ -189,7 +202,7 @@ func (r *Run) stored() (sum uint64) {
 
 // state is a hash of all that bears on what happens next.
 func (r *Run) state() uint64 {
-	parts := []string{fmt.Sprint(r.stored(), r.quiet, r.passed, r.Crashes, time.Since(r.started)), r.last}
+	parts := []string{fmt.Sprint(r.stored(), r.rest.quiet, r.rest.passed, r.Crashes, time.Since(r.started)), r.last}
 	for _, o := range r.operators {
 		parts = append(parts, fmt.Sprint(o.digest()))
 	}
