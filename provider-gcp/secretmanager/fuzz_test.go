@@ -1,9 +1,16 @@
 package secretmanager
 
 import (
+	"context"
 	"regexp"
 	"strings"
 	"testing"
+
+	pb "cloud.google.com/go/secretmanager/apiv1/secretmanagerpb"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
@@ -36,5 +43,75 @@ func FuzzNames(f *testing.F) {
 				t.Errorf("the filter has a term %q", term)
 			}
 		}
+	})
+}
+
+// wire is an API that answers with bytes off the wire; lists end after a few pages.
+type wire struct {
+	pb.SecretManagerServiceClient
+
+	version, page []byte
+	pages         int
+}
+
+func (w *wire) AccessSecretVersion(context.Context, *pb.AccessSecretVersionRequest, ...grpc.CallOption) (*pb.AccessSecretVersionResponse, error) {
+	return received(w.version, &pb.AccessSecretVersionResponse{})
+}
+
+func (w *wire) ListSecrets(context.Context, *pb.ListSecretsRequest, ...grpc.CallOption) (*pb.ListSecretsResponse, error) {
+	if w.pages++; w.pages > 4 {
+		return &pb.ListSecretsResponse{}, nil
+	}
+	return received(w.page, &pb.ListSecretsResponse{})
+}
+
+// received decodes an answer, as gRPC does.
+func received[M proto.Message](raw []byte, m M) (M, error) {
+	if err := proto.Unmarshal(raw, m); err != nil {
+		return m, status.Error(codes.Internal, err.Error())
+	}
+	return m, nil
+}
+
+// FuzzAnswers has Google answer anything without an error: nothing of that proves that a secret is gone, and a value is of the
+// secret that was asked for.
+func FuzzAnswers(f *testing.F) {
+	c := client(f, start(f))
+	encode := func(m proto.Message) []byte {
+		raw, err := proto.Marshal(m)
+		if err != nil {
+			f.Fatal(err)
+		}
+		return raw
+	}
+	page := encode(&pb.ListSecretsResponse{Secrets: []*pb.Secret{{Name: "projects/1/secrets/db"}, {}}, NextPageToken: "next"})
+	for _, v := range []*pb.AccessSecretVersionResponse{
+		{Name: "projects/1/secrets/db/versions/3", Payload: &pb.SecretPayload{Data: []byte("hunter2"), DataCrc32C: proto.Int64(1)}},
+		{Name: "projects/1/secrets/db/versions/3", Payload: &pb.SecretPayload{}},
+		{Name: "projects/1/secrets/db/versions/latest", Payload: &pb.SecretPayload{Data: []byte("hunter2")}},
+		{Name: "projects/1/secrets/other/versions/3", Payload: &pb.SecretPayload{Data: []byte("hunter2")}},
+		{},
+	} {
+		f.Add(encode(v), page)
+	}
+	f.Add([]byte("\xff"), []byte("\x0a\xff"))
+	f.Fuzz(func(t *testing.T, version, page []byte) {
+		c.api = &wire{version: version, page: page}
+		judge := func(v provider.Value, err error) {
+			t.Helper()
+			switch {
+			case err == nil && (v.Data == nil || !number.MatchString(v.Version)):
+				t.Errorf("%q, %q yield %+v", version, page, v)
+			case err != nil && provider.IsNotFound(err):
+				t.Errorf("%q, %q are taken for a definite answer: %s", version, page, err)
+			case err != nil && len(err.Error()) > 1000:
+				t.Errorf("%q, %q: the message has %d bytes", version, page, len(err.Error()))
+			}
+		}
+		judge(c.Get(t.Context(), provider.Ref{Key: "db"}))
+		for v, err := range c.Find(t.Context(), provider.Query{Path: "d"}) {
+			judge(v, err)
+		}
+		judge(provider.Value{Data: []byte{}, Version: "1"}, c.Check(t.Context()))
 	})
 }

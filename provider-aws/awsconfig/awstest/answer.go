@@ -1,0 +1,56 @@
+package awstest
+
+import (
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/direct-secrets/direct-secrets/common/provider"
+)
+
+// Secret stands for a value in what a fuzzed server answers: no message may show it.
+const Secret = "hunter2 "
+
+// An Answer is what a fuzzed server says to the first requests; to later ones it says nothing. It is an HTTP client of the SDK.
+type Answer struct {
+	Status int
+	// Code is the header that names an error.
+	Code, RetryAfter, Body string
+
+	asked int
+}
+
+// Do implements the SDK's HTTPClient.
+func (a *Answer) Do(r *http.Request) (*http.Response, error) {
+	resp := &http.Response{StatusCode: http.StatusBadRequest, Header: http.Header{}, Body: http.NoBody, Request: r}
+	if a.asked++; a.asked > 4 { // Pages without end.
+		return resp, nil
+	}
+	resp.StatusCode, resp.Body = a.Status, io.NopCloser(strings.NewReader(a.Body))
+	resp.Header.Set("Content-Type", "application/x-amz-json-1.1")
+	resp.Header.Set("X-Amzn-ErrorType", a.Code)
+	resp.Header.Set("Retry-After", a.RetryAfter)
+	return resp, nil
+}
+
+// Judge fails if an error is more definite than the answer was, or says too much. definite are the codes of AWS that say that
+// something does not exist.
+func (a *Answer) Judge(t *testing.T, err error, definite ...string) {
+	t.Helper()
+	if err == nil {
+		return
+	}
+	e := provider.Safe(err)
+	if e.Class == provider.NotFound && !slices.ContainsFunc(definite, func(code string) bool { return strings.Contains(a.Code+a.Body, code) }) {
+		t.Errorf("%+v is taken for a definite answer: %v", a, err)
+	}
+	if strings.Contains(e.Message, Secret) || len(e.Message) > 2000 {
+		t.Errorf("%+v: the message shows what AWS wrote: %q", a, e.Message)
+	}
+	if e.RetryAfter < 0 || e.RetryAfter > 5*time.Minute {
+		t.Errorf("%+v: it is held back for %s", a, e.RetryAfter)
+	}
+}
