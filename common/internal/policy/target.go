@@ -39,6 +39,8 @@ func (s Self) creation() v1alpha1.CreationPolicy {
 type Target struct {
 	Exists      bool
 	Terminating bool
+	// Crowded is true if the Secret carries as many marks of others as there may be, or more; then none is known.
+	Crowded bool
 	// Foreign is an ownerReference by which the Secret is somebody else's.
 	Foreign *metav1.OwnerReference
 	// Owned is true if an ownerReference names this object as controller.
@@ -196,6 +198,8 @@ func existing(self Self, t Target, reading *Reading) Decision {
 	switch {
 	case t.Terminating:
 		return Decision{Action: Wait, Message: "the Secret is being deleted"}
+	case t.Crowded:
+		return Decision{Action: Refuse, Message: "the Secret carries the marks of 100 other ExternalSecrets, and no more may write it; remove the annotations direct-secrets.io/es.* of those that do not exist, or choose another spec.target.name"}
 	case reading == nil && self.wrote(t) && self.moved(t):
 		return Decision{Action: Own, Fence: true}
 	case t.Sealed:
@@ -224,7 +228,8 @@ func sealed(self Self, t Target) Decision {
 
 // unanswered decides whether the provider must be read.
 func unanswered(self Self, t Target) Decision {
-	drifted := !self.wrote(t) || !t.Intact
+	// A Secret that is missing on purpose may have been brought back by an operator that was late.
+	drifted := !self.wrote(t) || !t.Intact || self.Absent
 	// Where nothing of ours is, and that is as it shall be, nothing can have been lost.
 	if (self.Yields || self.Absent) && t.Mark.UID == "" && !t.Owned && !t.Holds {
 		drifted = false

@@ -686,7 +686,7 @@ func TestDecideFlags(t *testing.T) {
 		"WithheldDue":      {"A refresh asks again.", withheldDue, Target{}, nil, Decision{Action: Read}},
 		"WithheldComes":    {"The provider has it again.", withheld, Target{}, same, Decision{Action: Create, Fence: true}},
 		"WithheldStays":    {"The provider still has nothing.", withheld, Target{}, gone, Decision{Action: Nothing, Absent: true}},
-		"WithheldRightful": {"Our own Secret, come back, is looked at as any other.", withheld, ours(""), nil, Decision{Action: Nothing}},
+		"WithheldRightful": {"Our own Secret, come back, may be of an operator that was late: the provider knows.", withheld, ours(""), nil, Decision{Action: Read}},
 		"WithheldDrifted":  {"Our own Secret, come back, is looked at as any other.", withheld, Target{Exists: true, Mark: mark}, nil, Decision{Action: Read}},
 
 		"OptionalGone":       {"An optional entry that is gone is removed under every policy.", Self{}, ours(""), optional, Decision{Action: Apply}},
@@ -724,6 +724,7 @@ func TestDecideSays(t *testing.T) {
 		"Rival":         {"The message names the rival and the fix.", Self{}, Target{Exists: true, Rival: "other"}, Yield, []string{`ExternalSecret "other"`, "choose another spec.target.name"}},
 		"Missing":       {"The message says who waits for what.", Self{Creation: v1alpha1.CreateMerge}, Target{}, Missing, []string{"does not exist", "creationPolicy Merge", "until somebody creates it"}},
 		"Refuse":        {"The message names the field and the fix.", Self{}, Target{Exists: true, Intact: true, Watched: true, Sealed: true, Mark: marked("uid-me", 3)}, Refuse, []string{"spec.target.immutable", "delete the Secret", "created again"}},
+		"Crowded":       {"The message says what to remove.", Self{}, Target{Exists: true, Crowded: true}, Refuse, []string{"direct-secrets.io/es.*", "spec.target.name"}},
 		"Wait":          {"The message says what is waited for.", Self{}, Target{Exists: true, Terminating: true}, Wait, []string{"being deleted"}},
 		"Absent":        {"The message says why the provider is read.", Self{}, Target{}, Read, []string{"does not exist"}},
 		"Drifted":       {"The message says why the provider is read.", Self{}, Target{Exists: true, Mark: marked("uid-me", 3)}, Read, []string{"changed"}},

@@ -52,16 +52,21 @@ func StoreLabel(group, kind, namespace, name string) string {
 // ManagedLabel returns the label of the Secrets that a module writes.
 func ManagedLabel(module string) string { return module + v1alpha1.ManagedLabelSuffix }
 
+// MaxMarks is how many ExternalSecrets may write one Secret. Who may write Secrets could otherwise put thousands of marks on
+// one, and reading them takes time from all others.
+const MaxMarks = 100
+
 // Marks returns the marks that a Secret carries, by the name of the ExternalSecret. What is not a
-// mark is passed over.
+// mark is passed over; of more than MaxMarks none counts.
 func Marks(annotations map[string]string) map[string]policy.Mark {
+	keys := markKeys(annotations)
+	if len(keys) > MaxMarks {
+		return nil
+	}
 	var marks map[string]policy.Mark
-	for k, v := range annotations {
-		if !strings.HasPrefix(k, v1alpha1.MarkAnnotationPrefix) {
-			continue
-		}
+	for _, k := range keys {
 		var m policy.Mark
-		if json.Unmarshal([]byte(v), &m) != nil || MarkKey(m.Name) != k {
+		if json.Unmarshal([]byte(annotations[k]), &m) != nil || MarkKey(m.Name) != k {
 			continue
 		}
 		if marks == nil {
@@ -70,6 +75,16 @@ func Marks(annotations map[string]string) map[string]policy.Mark {
 		marks[m.Name] = m
 	}
 	return marks
+}
+
+// markKeys returns the annotations that are marks by their names.
+func markKeys(annotations map[string]string) (keys []string) {
+	for k := range annotations {
+		if strings.HasPrefix(k, v1alpha1.MarkAnnotationPrefix) {
+			keys = append(keys, k)
+		}
+	}
+	return keys
 }
 
 // Desired is the Secret that an ExternalSecret wants.

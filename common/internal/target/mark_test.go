@@ -1,11 +1,14 @@
 package target_test
 
 import (
+	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -261,6 +264,51 @@ func TestCreated(t *testing.T) {
 			// The other's mark says nothing of us, and ours nothing of it.
 			if other, ok := target.Marks(e.secret("db").Annotations)["other"]; ok && !other.Created {
 				t.Errorf("\n%s\nthe mark of the other: %+v", tc.reason, other)
+			}
+		})
+	}
+}
+
+// TestMarksAreBounded puts more marks on a Secret than there may be: none is read, and the cache keeps next to nothing of them.
+func TestMarksAreBounded(t *testing.T) {
+	marked := func(n int) map[string]string {
+		m := map[string]string{}
+		for i := range n {
+			name := fmt.Sprint("m", i)
+			mark, err := json.Marshal(policy.Mark{Name: name, UID: "u"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			m[target.MarkKey(name)] = string(mark)
+		}
+		return m
+	}
+	cases := map[string]struct {
+		reason      string
+		annotations map[string]string
+		self        string
+		crowded     bool
+		marks       int
+	}{
+		"Last":  {"The last one who fits is among them.", marked(target.MaxMarks), "m0", false, target.MaxMarks},
+		"Next":  {"The next one would be one too many.", marked(target.MaxMarks), "other", true, target.MaxMarks},
+		"Many":  {"Of too many none counts.", marked(4000), "m0", true, 0},
+		"Other": {"There is room for one more.", marked(target.MaxMarks - 1), "other", false, target.MaxMarks - 1},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			s := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Annotations: tc.annotations}}
+			for _, kept := range []string{"live", "cached"} {
+				if got := observe(s, tc.self).Crowded; got != tc.crowded {
+					t.Errorf("\n%s\nObserve(...).Crowded, %s: got %t", tc.reason, kept, got)
+				}
+				if diff := cmp.Diff(tc.marks, len(target.Marks(s.Annotations))); diff != "" {
+					t.Errorf("\n%s\nMarks(...), %s: -want, +got:\n%s", tc.reason, kept, diff)
+				}
+				target.Reduce(s)
+			}
+			if size := s.Size(); size > 16<<10 {
+				t.Errorf("%d bytes are left", size)
 			}
 		})
 	}

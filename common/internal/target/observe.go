@@ -40,11 +40,12 @@ func Observe(ctx context.Context, s metav1.Object, self Identity, census Census)
 	if s == nil {
 		return policy.Target{}
 	}
-	marks := Marks(s.GetAnnotations())
+	marks, keys := Marks(s.GetAnnotations()), markKeys(s.GetAnnotations())
 	held := FieldsOf(s.GetManagedFields(), Manager(self.Name))
 	t := policy.Target{
 		Exists:      true,
 		Terminating: s.GetDeletionTimestamp() != nil,
+		Crowded:     len(keys) > MaxMarks || len(keys) == MaxMarks && !slices.Contains(keys, MarkKey(self.Name)),
 		Mark:        marks[self.Name],
 		Holds:       len(held.Data) > 0,
 		Sealed:      held.Immutable,
@@ -106,11 +107,25 @@ func ofExternalSecret(r metav1.OwnerReference) bool {
 }
 
 // Reduce strips the metadata of a Secret down to what Observe reads: marks, own labels, owners, and
-// the fields held by managers of ExternalSecrets. Memory then follows the number of own keys.
+// the fields held by managers of ExternalSecrets. Memory then follows the number of own keys. Of more than MaxMarks only
+// that there are more is kept.
 func Reduce(m *metav1.PartialObjectMetadata) {
-	maps.DeleteFunc(m.Annotations, func(k, _ string) bool {
-		return !strings.HasPrefix(k, v1alpha1.MarkAnnotationPrefix) && k != v1alpha1.PartAnnotation
-	})
+	keep := map[string]string{}
+	if part, ok := m.Annotations[v1alpha1.PartAnnotation]; ok {
+		keep[v1alpha1.PartAnnotation] = part
+	}
+	keys := markKeys(m.Annotations)
+	crowded := len(keys) > MaxMarks
+	if crowded {
+		slices.Sort(keys) // The same ones each time.
+		keys = keys[:MaxMarks+1]
+	}
+	for _, k := range keys {
+		if keep[k] = m.Annotations[k]; crowded {
+			keep[k] = ""
+		}
+	}
+	m.Annotations = keep
 	maps.DeleteFunc(m.Labels, func(k, _ string) bool {
 		return !strings.HasSuffix(k, v1alpha1.ManagedLabelSuffix) && k != v1alpha1.PartLabel
 	})

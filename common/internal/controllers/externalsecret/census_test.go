@@ -15,7 +15,8 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/target"
 )
 
-// TestCensusIsBounded looks at a Secret on which somebody has put thousands of marks of objects that do not exist.
+// TestCensusIsBounded looks at a Secret on which somebody has put as many marks as there may be, of objects that do not exist, and as
+// many field managers.
 func TestCensusIsBounded(t *testing.T) {
 	asked := 0
 	none := &test.MockClient{MockGet: func(context.Context, client.ObjectKey, client.Object) error { return kerrors.NewNotFound(secrets, "x") }}
@@ -24,7 +25,7 @@ func TestCensusIsBounded(t *testing.T) {
 		return kerrors.NewNotFound(secrets, "x")
 	}}
 	secret := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "db", Annotations: map[string]string{}}}
-	for i := range 4000 {
+	for i := range target.MaxMarks {
 		name := fmt.Sprint("m", i)
 		mark, err := json.Marshal(policy.Mark{Name: name, UID: "u"})
 		if err != nil {
@@ -34,12 +35,17 @@ func TestCensusIsBounded(t *testing.T) {
 	}
 	c := &census{cache: none, live: live, es: externalSecret()}
 	self := target.Identity{Name: "db", UID: "uid", Exclusive: true}
-	if got := target.Observe(t.Context(), secret, self, c); got.Rival == "" {
-		t.Error("Observe(): no rival, though not all could be asked for: nothing is taken from who may be alive")
+	if got := target.Observe(t.Context(), secret, self, c); got.Rival != "" {
+		t.Errorf("Observe(): the rival %q does not exist", got.Rival)
 	}
-	contest := c.contest(t.Context(), secret)
-	for name := range target.Marks(secret.Annotations) {
-		contest.Dead(target.Manager(name))
+	contest, dead := c.contest(t.Context(), secret), 0
+	for i := range 4000 {
+		if contest.Dead(target.Manager(fmt.Sprint("x", i))) {
+			dead++
+		}
+	}
+	if want := max(0, maxLookups-target.MaxMarks); dead != want {
+		t.Errorf("%d count as dead, want %d: nothing is taken from who may be alive", dead, want)
 	}
 	if asked > maxLookups {
 		t.Errorf("%d requests to the API server in one pass, want at most %d", asked, maxLookups)
