@@ -12,8 +12,11 @@ const (
 	// encoding such as base64 adds a third.
 	MaxAnswer = 3 << 19
 	// MaxListing bounds the answer to a request for many secrets, or for their names.
-	MaxListing = 16 << 20
+	MaxListing = 8 << 20
 )
+
+// decoded is how often the bytes of an answer are there while it is decoded.
+const decoded = 2
 
 // LimitAnswer returns a body that fails with an Error of class Unavailable once more than most bytes were read of it, or more
 // than the operator has room for beside the answers of other requests. The transport of a provider puts every answer into one,
@@ -41,9 +44,9 @@ func (l *limited) Read(p []byte) (int, error) {
 	if l.left -= int64(n); l.left < 0 {
 		return n - 1, l.tooLarge()
 	}
-	if more := l.most - l.left - budget.Unbounded - l.counted; l.share != nil && more > 0 {
-		if !l.share.Take(more) {
-			return n, errNoRoom
+	if more := decoded*(l.most-l.left-budget.Uncounted) - l.counted; l.share != nil && more > 0 {
+		if !l.share.Take(more, decoded*l.most) {
+			return n, ErrNoRoom
 		}
 		l.counted += more
 	}
@@ -59,7 +62,8 @@ func (l *limited) Close() error {
 	return l.ReadCloser.Close()
 }
 
-var errNoRoom = NewError(Unavailable, "large answers of this store and of others fill the memory that is set aside for them; it is tried again")
+// ErrNoRoom is the error of an answer for which there is no room.
+var ErrNoRoom = NewError(Unavailable, "large answers, of this store or of others, fill the memory that is set aside for them; it is tried again")
 
 func (l *limited) tooLarge() error {
 	return NewError(Unavailable, "the provider's answer is larger than %d KiB; check the address, and store a smaller value", l.most>>10)

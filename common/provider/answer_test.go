@@ -48,9 +48,9 @@ func TestLimitAnswer(t *testing.T) {
 func TestLimitAnswerCounts(t *testing.T) {
 	t.Parallel()
 	shared := &budget.Budget{}
-	share := shared.Share()
+	share := shared.Share("shop")
 	ctx := budget.With(t.Context(), share)
-	small := provider.LimitAnswer(ctx, io.NopCloser(bytes.NewReader(make([]byte, budget.Unbounded))), provider.MaxAnswer)
+	small := provider.LimitAnswer(ctx, io.NopCloser(bytes.NewReader(make([]byte, budget.Uncounted))), provider.MaxAnswer)
 	if _, err := io.Copy(io.Discard, small); err != nil || share.Used() != 0 {
 		t.Errorf("a small answer counts %d bytes: %v", share.Used(), err)
 	}
@@ -64,10 +64,10 @@ func TestLimitAnswerCounts(t *testing.T) {
 	if diff := cmp.Diff(provider.Unavailable, provider.ClassOf(failed)); diff != "" {
 		t.Errorf("class: -want, +got:\n%s", diff)
 	}
-	if diff := cmp.Diff(budget.PerStore/(1<<20-budget.Unbounded)+1, len(open)); diff != "" {
+	if diff := cmp.Diff((budget.Own+2*provider.MaxAnswer)/(2*(1<<20-budget.Uncounted))+1, len(open)); diff != "" {
 		t.Errorf("the answer that does not fit: -want, +got:\n%s", diff)
 	}
-	other := provider.LimitAnswer(budget.With(t.Context(), shared.Share()), io.NopCloser(bytes.NewReader(make([]byte, 1<<20))), provider.MaxAnswer)
+	other := provider.LimitAnswer(budget.With(t.Context(), shared.Share("other")), io.NopCloser(bytes.NewReader(make([]byte, 1<<20))), provider.MaxAnswer)
 	if _, err := io.Copy(io.Discard, other); err != nil {
 		t.Errorf("another store has no room: %v", err)
 	}

@@ -25,8 +25,8 @@ type hostile struct {
 	end chan struct{}
 }
 
-// largest is the value of a secret that fills the largest answer that is read.
-var largest = strings.Repeat("v", 1400<<10)
+// largest is an answer that is about as large as one may be.
+var largest = []byte(`{"data":{"data":{"username":"u","password":"` + strings.Repeat("v", 1400<<10) + `"},"metadata":{"version":1,"created_time":"2026-01-01T00:00:00Z"}}}`)
 
 func startHostile() *hostile {
 	h := &hostile{end: make(chan struct{})}
@@ -44,7 +44,7 @@ func (h *hostile) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.asked.Add(1)
 	switch key := r.URL.Path[strings.LastIndex(r.URL.Path, "/")+1:]; {
 	case strings.HasPrefix(key, "large"):
-		_, _ = fmt.Fprintf(w, `{"data":{"data":{"username":"u","password":%q},"metadata":{"version":1,"created_time":"2026-01-01T00:00:00Z"}}}`, largest)
+		_, _ = w.Write(largest)
 	case strings.HasPrefix(key, "hang"):
 		select {
 		case <-h.end:

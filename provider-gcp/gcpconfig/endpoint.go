@@ -147,7 +147,7 @@ func newHTTPClient(roots *x509.CertPool) *http.Client {
 func limit(ctx context.Context, method string, in, out any, conn *grpc.ClientConn, call grpc.UnaryInvoker, opts ...grpc.CallOption) error {
 	most := provider.MaxAnswer
 	if strings.Contains(method, "/List") {
-		most = 2 * provider.MaxListing
+		most = 4 * provider.MaxListing
 	}
 	return call(ctx, method, in, out, conn, append(opts, grpc.MaxCallRecvMsgSize(most))...)
 }

@@ -18,7 +18,7 @@ func TestLimit(t *testing.T) {
 	}{
 		"Access": {"A server does not send more than a secret can be.", "AccessSecretVersion", provider.MaxAnswer},
 		"Get":    {"Nor more settings.", "GetSecret", provider.MaxAnswer},
-		"List":   {"A page of secrets is larger.", "ListSecrets", 2 * provider.MaxListing},
+		"List":   {"A page of secrets is larger.", "ListSecrets", 4 * provider.MaxListing},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

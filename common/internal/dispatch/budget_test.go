@@ -30,7 +30,7 @@ func TestBudgetOfAStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const objects = 100
 		shared := &budget.Budget{}
-		l := connected(t, connectTo(large(objects)), Options{Budget: shared})
+		l := connected(t, connectTo(large(objects)), Options{Budget: shared, Tenant: "shop"})
 		var all []*asked
 		for _, k := range keys(0, objects) {
 			all = append(all, ask(l, New, k))
@@ -38,10 +38,10 @@ func TestBudgetOfAStore(t *testing.T) {
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		// What was under way before the first answer is there, too.
-		if got := shared.Used(); got < budget.PerStore || got > budget.PerStore+32<<20 {
-			t.Errorf("%d MiB are held, want %d and what was under way", got>>20, budget.PerStore>>20)
+		if got := shared.Used(); got < budget.Own || got > budget.Own+32<<20 {
+			t.Errorf("%d MiB are held, want %d and what was under way", got>>20, budget.Own>>20)
 		}
-		other := connected(t, connectTo(filled(1)), Options{Budget: shared})
+		other := connected(t, connectTo(filled(1)), Options{Budget: shared, Tenant: "other"})
 		a := ask(other, New, "k0")
 		time.Sleep(time.Second)
 		synctest.Wait()

@@ -21,6 +21,8 @@ type Options struct {
 	// Busy and Budget are shared by the loaders of a process. Default: none is shared.
 	Busy   *Busy
 	Budget *budget.Budget
+	// Tenant is for whom the calls count.
+	Tenant string
 	// MaxHeld is the number of answered requests that wait for their reconcile; above it no
 	// further call is made, which bounds the values in memory. Default 512.
 	MaxHeld int
@@ -62,7 +64,7 @@ type Loader struct {
 // Kind, for metrics.
 func NewLoader(kind string, connect Connect[provider.Client], o Options) *Loader {
 	o = o.withDefaults()
-	share := o.Budget.Share()
+	share := o.Budget.Share(o.Tenant)
 	l := &Loader{
 		Connection: NewConnection(connect),
 		kind:       kind, opts: o,
@@ -71,6 +73,12 @@ func NewLoader(kind string, connect Connect[provider.Client], o Options) *Loader
 	}
 	l.busy = func() bool { return l.pace.calls+l.pace.searching+len(l.flights.entries) > 0 }
 	return l
+}
+
+// Retire is Connection.Retire; what is under way counts until it has ended.
+func (l *Loader) Retire() {
+	l.Connection.Retire()
+	l.flights.share.Leave()
 }
 
 // Urgency ranks a request, and says whether it may join a read that is already under way.

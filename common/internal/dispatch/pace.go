@@ -8,7 +8,8 @@ const maxSearches = 2
 // bears.
 type pace struct {
 	limiter
-	volume volume
+	// expected is how many bytes the next answer takes, most likely: as many as a large one of late.
+	expected int64
 	// maxCalls and maxHeld are as those of Options.
 	maxCalls, maxHeld int
 	// calls and searching count what is under way.
@@ -32,3 +33,8 @@ func (p *pace) callMayGo(size int) bool {
 
 // searchMayGo reports whether there is room for one more search.
 func (p *pace) searchMayGo() bool { return p.searching < maxSearches && p.held < p.maxHeld }
+
+// expect learns how large an answer was.
+func (p *pace) expect(bytes int64) {
+	p.expected = min(max(bytes, p.expected*7/8), maxTicket)
+}

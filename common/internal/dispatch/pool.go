@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"time"
@@ -53,7 +54,10 @@ func NewPool(c client.Client, w *watch.Watches, r credentials.Rules, o Options, 
 // credentials are looked up, if that is the one of the object that refers to it; empty otherwise.
 func (p *Pool) Loader(k provider.Kind, s provider.Object, beside string) *Loader {
 	return sharedOf(p, k, s, beside, func(s provider.Object, creds provider.Credentials) *Loader {
-		return NewLoader(k.GoName(), func(ctx context.Context) (provider.Client, error) { return k.Connect(ctx, s, creds) }, p.opts)
+		opts := p.opts
+		// Tenants are namespaces; a cluster store that logs in for all is one of its own.
+		opts.Tenant = cmp.Or(beside, s.GetNamespace(), string(s.GetUID()))
+		return NewLoader(k.GoName(), func(ctx context.Context) (provider.Client, error) { return k.Connect(ctx, s, creds) }, opts)
 	})
 }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
-// heldBackFor is how long a request waits for a provider that throttles before it fails, so that
+// heldBackFor is how long a request waits for a provider that throttles, or for room, before it fails, so that
 // its object says why it waits.
 const heldBackFor = 30 * time.Second
 
@@ -51,26 +51,33 @@ func (l *Loader) readyLocked(now time.Time) (time.Duration, bool) {
 	if !l.pace.callMayGo(size) {
 		return 0, false
 	}
-	if !l.roomLocked() {
-		return busyWindow, false // Other stores may make room, too.
-	}
-	if wait := l.pace.wait(now); wait > 0 {
-		return l.failHeldBackLocked(now, wait), false
-	}
-	if wait := l.pace.volume.wait(now, len(l.flights.urgent) > 0); wait > 0 {
+	if wait, held := l.heldBackLocked(now, len(l.flights.urgent) > 0); held {
 		return wait, false
 	}
 	if wait := first.Add(l.opts.Busy.window(now, count, size)).Sub(now); wait > 0 {
 		return min(wait, busyWindow), false // The load may go before.
 	}
-	return 0, l.pace.take(now)
+	if !l.flights.share.Start() {
+		return busyWindow, false
+	}
+	l.pace.take(now)
+	return 0, true
 }
 
-// roomLocked reports whether there is room for one answer more beside those under way. Where only what is not asked yet would
-// complete a ticket, and so make room, there is.
-func (l *Loader) roomLocked() bool {
-	underWay := l.pace.calls + l.pace.searching
-	return l.flights.share.Room(l.pace.volume.expected*int64(underWay+1)) || underWay+l.pace.held == 0
+// heldBackLocked reports whether no call may be made, since the provider throttles or the tenant has used up what it may, and
+// returns when to look again.
+func (l *Loader) heldBackLocked(now time.Time, urgent bool) (time.Duration, bool) {
+	if wait := l.pace.wait(now); wait > 0 {
+		err := provider.NewError(provider.Throttled, "held back because the provider asked to slow down")
+		err.RetryAfter = wait
+		return l.failOldLocked(now, wait, err), true
+	}
+	// There must be room for one answer more beside those under way. Other stores may make room, too.
+	if !l.flights.share.Room(l.pace.expected*int64(l.pace.calls+l.pace.searching+1), maxTicket) {
+		return l.failOldLocked(now, busyWindow, provider.ErrNoRoom), true
+	}
+	wait := l.flights.share.Wait(now, urgent)
+	return wait, wait > 0
 }
 
 // pumpSearchesLocked sends the searches that may be sent now, and returns when to look again; zero
@@ -82,14 +89,11 @@ func (l *Loader) pumpSearchesLocked() time.Duration {
 			return 0
 		}
 		now := time.Now()
-		if wait := l.pace.wait(now); wait > 0 {
-			return l.failHeldBackLocked(now, wait)
-		}
-		if !l.roomLocked() {
-			return busyWindow
-		}
-		if wait := l.pace.volume.wait(now, l.flights.searches[0].urgent); wait > 0 {
+		if wait, held := l.heldBackLocked(now, l.flights.searches[0].urgent); held {
 			return wait
+		}
+		if !l.flights.share.Start() {
+			return busyWindow
 		}
 		l.pace.take(now)
 		l.pace.searching++
@@ -137,12 +141,22 @@ func (l *Loader) call(c provider.Client, batch []*entry) {
 		for i, r := range results {
 			answers[i] = provider.Answer{Value: r.Value, Err: r.Err}
 		}
-		l.pace.volume.spend(time.Now(), cost(answers))
+		l.endedLocked(answers)
 		return l.landLocked(batch, answers)
 	})
 }
 
-// counted returns the context of calls whose answers count for the store.
+// endedLocked counts a call that has ended.
+func (l *Loader) endedLocked(answers []provider.Answer) {
+	var bytes int64
+	for _, a := range answers {
+		bytes += size(a)
+	}
+	l.pace.expect(bytes)
+	l.flights.share.End(time.Now(), bytes)
+}
+
+// counted returns the context of calls whose answers count for the tenant.
 func (l *Loader) counted() context.Context { return budget.With(context.Background(), l.flights.share) }
 
 // answered reports whether the provider did its work. One that hangs or throttles says nothing about
@@ -174,11 +188,8 @@ func (l *Loader) dialLocked() {
 	}()
 }
 
-// failHeldBackLocked fails requests that have waited too long for a provider that throttles, and
-// returns when to look again.
-func (l *Loader) failHeldBackLocked(now time.Time, wait time.Duration) time.Duration {
-	err := provider.NewError(provider.Throttled, "held back because the provider asked to slow down")
-	err.RetryAfter = wait
+// failOldLocked fails requests that have waited too long, and returns when to look again.
+func (l *Loader) failOldLocked(now time.Time, wait time.Duration, err error) time.Duration {
 	finished := l.failWaitingLocked(err, func(e *entry) bool { return now.Sub(e.since) >= heldBackFor })
 	if len(finished) > 0 {
 		go func() {

@@ -11,7 +11,7 @@ import (
 const (
 	// maxFound is the number of secrets.
 	maxFound = 10_000
-	// maxFoundBytes bounds what is held in memory. A Secret holds a sixteenth of it.
+	// maxFoundBytes bounds what is held in memory. A Secret holds a quarter of it.
 	maxFoundBytes = maxTicket
 )
 
@@ -24,7 +24,7 @@ func (l *Loader) search(c provider.Client, e *entry) {
 		l.pace.searching--
 		l.pace.learn(time.Now(), []provider.Result{{Err: err}})
 		answers := []provider.Answer{{Found: found, Err: err}}
-		l.pace.volume.spend(time.Now(), cost(answers))
+		l.endedLocked(answers)
 		return l.landLocked([]*entry{e}, answers)
 	})
 }
@@ -36,20 +36,22 @@ func (l *Loader) find(ctx context.Context, c provider.Client, s provider.Search)
 		return nil, err
 	}
 	var found []provider.Value
-	size := 0
-	defer func() { l.flights.share.Add(-int64(size)) }()
+	size, counted := 0, int64(0)
+	defer func() { l.flights.share.Add(-counted) }()
 	for v, err := range provider.Find(ctx, l.kind, c, q) {
 		if err != nil {
 			return nil, err
 		}
 		size += len(v.Data)
-		l.flights.share.Add(int64(len(v.Data)))
 		switch {
 		case len(found) >= maxFound:
 			return nil, provider.NewError(provider.Invalid, "find: more than %d secrets match; narrow path, name or tags", maxFound)
 		case size > maxFoundBytes:
 			return nil, provider.NewError(provider.Invalid, "find: what matches is more than %d MiB in all; narrow path, name or tags", maxFoundBytes>>20)
+		case !l.flights.share.Take(int64(len(v.Data)), maxFoundBytes):
+			return nil, provider.ErrNoRoom
 		}
+		counted += int64(len(v.Data))
 		found = append(found, v)
 	}
 	return found, nil

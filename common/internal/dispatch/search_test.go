@@ -375,7 +375,7 @@ func TestSearchBounds(t *testing.T) {
 		Yielded int32
 		Says    string
 	}
-	const secrets, bytes = "more than 10000 secrets match; narrow path, name or tags", "more than 16 MiB in all; narrow path, name or tags"
+	const secrets, bytes = "more than 10000 secrets match; narrow path, name or tags", "more than 4 MiB in all; narrow path, name or tags"
 	cases := map[string]struct {
 		reason  string
 		n, size int
@@ -384,9 +384,9 @@ func TestSearchBounds(t *testing.T) {
 		"Many":      {"A search yields 10,000 secrets.", 10_000, 1, want{Found: 10_000, Yielded: 10_000}},
 		"TooMany":   {"One more is too many: a part of them would look like all.", 10_001, 1, want{Class: provider.Invalid, Yielded: 10_001, Says: secrets}},
 		"Endless":   {"A list without end is not read to it.", 1_000_000, 0, want{Class: provider.Invalid, Yielded: 10_001, Says: secrets}},
-		"Large":     {"They hold 16 MiB in all.", 16, 1 << 20, want{Found: 16, Yielded: 16}},
-		"TooLarge":  {"More is not held.", 100, 1<<20 + 1, want{Class: provider.Invalid, Yielded: 16, Says: bytes}},
-		"OneLarge":  {"Also where it is one.", 1, 16<<20 + 1, want{Class: provider.Invalid, Yielded: 1, Says: bytes}},
+		"Large":     {"They hold 4 MiB in all.", 4, 1 << 20, want{Found: 4, Yielded: 4}},
+		"TooLarge":  {"More is not held.", 100, 1<<20 + 1, want{Class: provider.Invalid, Yielded: 4, Says: bytes}},
+		"OneLarge":  {"Also where it is one.", 1, 4<<20 + 1, want{Class: provider.Invalid, Yielded: 1, Says: bytes}},
 		"EmptyList": {"Nothing is an answer.", 0, 0, want{}},
 	}
 	for name, tc := range cases {

@@ -69,8 +69,8 @@ func (t *Ticket) letGoLocked() {
 	t.answers = nil
 }
 
-// maxTicket bounds the bytes that are read for one object. A Secret holds a sixteenth of it.
-const maxTicket = 16 << 20
+// maxTicket bounds the bytes that are read for one object. A Secret holds a quarter of it.
+const maxTicket = 4 << 20
 
 // accept takes an answer, and holds it for as long as the ticket is not taken.
 func (t *Ticket) accept(a *answer) {
