@@ -21,11 +21,18 @@ type Kind[O client.Object, S any] struct {
 	Status func(O) *S
 	// Except are the fields of the status that Patch leaves to others.
 	Except []string
+	// Overtaken reports whether another operator has written a status since one was seen, by what it has done itself. What is to be
+	// said then is out of date. Nil says that none is.
+	Overtaken func(seen, live *S) bool
 }
+
+// ErrOvertaken is the error of a status that was not written, since another operator has written a later one.
+var ErrOvertaken = errors.New("another operator has written the status")
 
 // Patch writes a status if it differs from before, which the object o had at version. It is a merge patch guarded by that
 // resourceVersion. After a conflict the object is read live, and the status alone is tried again, unless uid or
-// generation have changed: what was found for another spec must not cover what is known of the present one.
+// generation have changed: what was found for another spec must not cover what is known of the present one. It is
+// ErrOvertaken if another operator has done what the object o does not show.
 // Fields that this version does not know survive. It returns the object with its new status, and false if nothing
 // was written. c must not read from a cache.
 func (k Kind[O, S]) Patch(ctx context.Context, c client.Client, o O, version string, before, next *S) (O, bool, error) {
@@ -48,6 +55,9 @@ func (k Kind[O, S]) Patch(ctx context.Context, c client.Client, o O, version str
 		}
 		if live.GetUID() != o.GetUID() || live.GetGeneration() != o.GetGeneration() {
 			return none, false, nil // The event of that change brings the object back.
+		}
+		if k.Overtaken != nil && k.Overtaken(before, k.Status(live)) {
+			return none, false, ErrOvertaken
 		}
 		before, version = k.Status(live), live.GetResourceVersion()
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"testing"
+	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/test"
@@ -89,6 +90,8 @@ func TestPatch(t *testing.T) {
 	}
 	changed := live("")
 	changed.Generation = 3
+	refreshed := live("")
+	refreshed.Status.RefreshTime = &metav1.Time{Time: time.Unix(1, 0)}
 
 	cases := map[string]struct {
 		reason string
@@ -103,6 +106,7 @@ func TestPatch(t *testing.T) {
 		"ConflictSpec":   {"What was found for a spec that has changed does not cover what was found for the new one.", args{next: next, answers: []error{conflict}, live: changed}, want{Patches: []string{body("5", full)}}},
 		"ConflictGone":   {"An object that is gone needs no status.", args{next: next, answers: []error{conflict}, getErr: gone}, want{Patches: []string{body("5", full)}}},
 		"ConflictUnread": {"If it cannot be read, that is an error.", args{next: next, answers: []error{conflict}, getErr: errBoom}, want{Patches: []string{body("5", full)}, Err: errBoom}},
+		"Overtaken":      {"Another operator has refreshed the object.", args{next: next, answers: []error{conflict}, live: refreshed}, want{Patches: []string{body("5", full)}, Err: ErrOvertaken}},
 		"Gone":           {"An object that is gone needs no status.", args{next: next, answers: []error{gone}}, want{Patches: []string{body("5", full)}}},
 		"Refused":        {"Any other answer is an error.", args{next: next, answers: []error{errBoom}}, want{Patches: []string{body("5", full)}, Err: errBoom}},
 	}
@@ -134,8 +138,9 @@ func TestPatch(t *testing.T) {
 				st = &v1alpha1.ExternalSecretStatus{}
 			}
 			k := Kind[*v1alpha1.ExternalSecret, v1alpha1.ExternalSecretStatus]{
-				New:    func() *v1alpha1.ExternalSecret { return &v1alpha1.ExternalSecret{} },
-				Status: func(es *v1alpha1.ExternalSecret) *v1alpha1.ExternalSecretStatus { return &es.Status },
+				New:       func() *v1alpha1.ExternalSecret { return &v1alpha1.ExternalSecret{} },
+				Status:    func(es *v1alpha1.ExternalSecret) *v1alpha1.ExternalSecretStatus { return &es.Status },
+				Overtaken: func(seen, live *v1alpha1.ExternalSecretStatus) bool { return seen.RefreshTime != live.RefreshTime },
 			}
 			out, written, err := k.Patch(t.Context(), c, es, es.ResourceVersion, &es.Status, st)
 			if got.Err = err; written {

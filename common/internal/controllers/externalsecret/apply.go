@@ -34,7 +34,7 @@ type answer struct {
 	inputs string
 	// shape makes the values, once.
 	shape func() (render.Output, error)
-	// at is when it was asked, basis the hash of what the target held of the object then.
+	// at is when it was asked, basis what is to be as it was then: see subject.basis.
 	at    time.Time
 	basis string
 }
@@ -73,7 +73,7 @@ type effect struct {
 }
 
 // judgement is what an answer means for a Secret: what is to be done, what is to be written, and the keys left out
-// because other ExternalSecrets hold them. basis is the hash of what the Secret holds of the object.
+// because other ExternalSecrets hold them. basis is that of the Secret as it is.
 type judgement struct {
 	policy.Decision
 	desired target.Desired
@@ -103,7 +103,7 @@ func (p *applier) judge(ctx context.Context, s *subject, secret metav1.Object, a
 		return judgement{policy.Decide(s.self(policy.NotDue), t, &policy.Reading{
 			Gone: a.read.Gone != nil, Values: a.read.Values, Keys: a.read.Values,
 			Hash: t.Mark.Hash, Fields: t.Mark.Fields, Same: true,
-		}), d, t.Mark.Yields, t.Mark.Hash}
+		}), d, t.Mark.Yields, s.basis(t)}
 	}
 	out, err := a.shaped()
 	d := s.desired(out)
@@ -117,7 +117,7 @@ func (p *applier) judge(ctx context.Context, s *subject, secret metav1.Object, a
 		Failed: err != nil, Gone: a.read.Gone != nil,
 		Values: a.read.Values, Keys: len(d.Data),
 		Hash: d.Mark.Hash, Fields: d.Mark.Fields,
-	}), d, yielded, t.Mark.Hash}
+	}), d, yielded, s.basis(t)}
 }
 
 // made reports whether what a Secret holds was made from the same inputs, and returns what of it is ours.
@@ -147,7 +147,7 @@ func (p *applier) apply(ctx context.Context, s *subject, a *answer) (effect, err
 	case j.Action == policy.Nothing && proven, j.Action == policy.Keep:
 		return j.effect(versionOf(secret)), nil
 	case j.Action == policy.Create:
-		if err := p.create(ctx, s, j); !kerrors.IsAlreadyExists(err) {
+		if err := p.create(ctx, s, a, j); !kerrors.IsAlreadyExists(err) {
 			return effect{}, err
 		}
 	}
@@ -182,7 +182,7 @@ func (p *applier) applyLive(ctx context.Context, s *subject, a *answer) (effect,
 			s.remember(live)
 		}
 	case policy.Create:
-		err = p.create(ctx, s, j)
+		err = p.create(ctx, s, a, j)
 	case policy.Apply, policy.Own, policy.Delete:
 		err = p.change(ctx, s, j.Decision, live, j.desired)
 	case policy.Read, policy.Release:
@@ -219,9 +219,14 @@ func (p *applier) own(ctx context.Context, s *subject) error {
 	return p.change(ctx, s, decision, live, s.desired(render.Output{}))
 }
 
-func (p *applier) create(ctx context.Context, s *subject, j judgement) error {
-	if err := p.fence(ctx, s, j.Decision); err != nil {
+// create makes the target. That there is none says nothing of what was there since the provider was asked, but the status does.
+func (p *applier) create(ctx context.Context, s *subject, a *answer, j judgement) error {
+	live, err := p.fence(ctx, s, j.Decision)
+	if err != nil {
 		return err
+	}
+	if live != nil && p.overtaken(judgement{basis: last(&live.Status)}, a) {
+		return errMoved
 	}
 	made, err := p.writer.Create(ctx, j.desired)
 	if err != nil {
@@ -234,7 +239,7 @@ func (p *applier) create(ctx context.Context, s *subject, j judgement) error {
 
 // change carries out a decision about a Secret that was read live.
 func (p *applier) change(ctx context.Context, s *subject, decision policy.Decision, live *corev1.Secret, d target.Desired) error {
-	if err := p.fence(ctx, s, decision); err != nil {
+	if _, err := p.fence(ctx, s, decision); err != nil {
 		return err
 	}
 	var is *corev1.Secret
@@ -266,22 +271,22 @@ func (p *applier) change(ctx context.Context, s *subject, decision policy.Decisi
 
 // fence reads the ExternalSecret live, after the Secret was read, where another incarnation or a
 // later generation of it may be at work. Generations only grow under one uid, so what passes here
-// is not behind.
-func (p *applier) fence(ctx context.Context, s *subject, decision policy.Decision) error {
+// is not behind. It returns what it has read.
+func (p *applier) fence(ctx context.Context, s *subject, decision policy.Decision) (*v1alpha1.ExternalSecret, error) {
 	if !decision.Fence {
-		return nil
+		return nil, nil
 	}
 	live := &v1alpha1.ExternalSecret{}
 	err := p.gatherer.live.Get(ctx, client.ObjectKeyFromObject(s.es), live)
 	switch {
 	case kerrors.IsNotFound(err):
-		return errMoved
+		return nil, errMoved
 	case err != nil:
-		return errors.Wrap(err, "cannot read the ExternalSecret")
+		return nil, errors.Wrap(err, "cannot read the ExternalSecret")
 	case live.UID != s.es.UID, live.Generation != s.es.Generation, live.DeletionTimestamp != nil:
-		return errMoved
+		return nil, errMoved
 	}
-	return nil
+	return live, nil
 }
 
 // wrote notes a write of the target.

@@ -20,7 +20,7 @@ type decider struct {
 
 // decide says what is to be done about a target that looks like this, and notes why the provider is due.
 func (d *decider) decide(s *subject, v view) policy.Decision {
-	s.stance.yields, s.stance.basis = v.yields, v.target.Mark.Hash
+	s.stance.yields, s.stance.basis = v.yields, s.basis(v.target)
 	s.stance.why = d.due(s)
 	return policy.Decide(s.self(s.stance.why), v.target, nil)
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -72,8 +73,8 @@ type twoLeaders struct {
 	// values are those that the provider has one after the other; empty for none. Each is later than the one before.
 	values  []string
 	crashes int
-	// most bounds the deviations; 0 for no other bound.
-	most int
+	// dropped is true if a person deletes the Secret in the end.
+	dropped bool
 }
 
 func (w twoLeaders) scenario(change ...func(*Reconciler)) func(*simulation.Run) {
@@ -105,16 +106,25 @@ func (w twoLeaders) scenario(change ...func(*Reconciler)) func(*simulation.Run) 
 				})
 			}})
 		}
+		if w.dropped {
+			steps = append(steps, simulation.Step{Label: "delete the Secret", Do: func() error { return w.drop(run) }})
+		}
 		run.Script("user", steps...)
 		w.watch(run)
 	}
 }
 
+// drop deletes the Secret, if there is one.
+func (w twoLeaders) drop(run *simulation.Run) error {
+	return client.IgnoreNotFound(run.User().Delete(context.Background(), &corev1.Secret{ObjectMeta: simulation.Meta("db")}))
+}
+
 // watch says what must hold: the Secret never gets an older value in place of a later one, and it holds the last one when
-// all is quiet. What is empty stands for no Secret.
+// all is quiet. What is empty stands for no Secret. One that is gone may come back with an older value, and not for long: an operator that
+// is late makes it by a request that rests on nothing that was there before.
 func (w twoLeaders) watch(run *simulation.Run) {
-	seen, made := 0, false
-	run.Digest = func() string { return fmt.Sprint(seen, made) }
+	seen, made, gone := 0, false, false
+	run.Digest = func() string { return fmt.Sprint(seen, made, gone) }
 	run.Check = func() error {
 		is, _ := run.Secret("db", "value")
 		if made = made || is != ""; !made {
@@ -122,9 +132,12 @@ func (w twoLeaders) watch(run *simulation.Run) {
 		}
 		for i := seen; i < len(w.values); i++ {
 			if w.values[i] == is {
-				seen = i
+				seen, gone = i, is == ""
 				return nil
 			}
+		}
+		if gone = gone || is == "" && w.dropped; gone {
+			return nil
 		}
 		return errors.Errorf("the Secret held %q, and holds %q now", w.values[seen], is)
 	}
@@ -149,19 +162,14 @@ func TestInterleavings(t *testing.T) {
 		"Crash":      {policy: v1alpha1.RefreshOnChange, values: []string{"v1", "v2"}, crashes: 1},
 		"GoneAndBack": {
 			policy: v1alpha1.RefreshOnChange, deletion: v1alpha1.DeletionDelete, values: []string{"v1", "", "v3"},
-			// With three, a leader that pauses before it creates the Secret does so after another one has created it and, since the
-			// value is gone, deleted it: a create rests on nothing that was there before.
-			most: 2,
 		},
+		"Gone":    {policy: v1alpha1.RefreshOnChange, deletion: v1alpha1.DeletionDelete, values: []string{"v1", ""}},
+		"Dropped": {policy: v1alpha1.RefreshOnChange, values: []string{"v1", "v2"}, dropped: true},
 	}
 	for name, world := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := bounds
-			if world.most > 0 {
-				b.Deviations = min(b.Deviations, world.most)
-			}
-			simulation.Holds(t, world.scenario(), b)
+			simulation.Holds(t, world.scenario(), bounds)
 		})
 	}
 }

@@ -44,7 +44,8 @@ type object struct {
 
 // gone is what is known of values that do not exist.
 type gone struct {
-	// lacks is true if the last answer was without some; mended once a store has changed since, which may have them.
+	// lacks is true if the last answer was without some; mended once a store has changed since, which may have them, or another
+	// operator has had an answer.
 	lacks, mended atomic.Bool
 }
 

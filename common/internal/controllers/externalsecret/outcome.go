@@ -157,7 +157,11 @@ func (r *reporter) end(ctx context.Context, s *subject, o *outcome) (reconcile.R
 	}
 	conclude(s.next, s.es.Generation, *o.verdict)
 	metrics.Synced("ExternalSecret", o.verdict.Reason)
-	if err := r.patch(ctx, s); err != nil {
+	switch err := r.patch(ctx, s); {
+	case errors.Is(err, status.ErrOvertaken):
+		s.obj.gone.mended.Store(true)
+		return queue.Soon(), nil
+	case err != nil:
 		return reconcile.Result{}, err
 	}
 	s.noteContent()
@@ -194,9 +198,10 @@ func (r *reporter) forget(key types.NamespacedName) {
 
 // statuses writes those of ExternalSecrets. Parts are written by their contributors.
 var statuses = status.Kind[*v1alpha1.ExternalSecret, v1alpha1.ExternalSecretStatus]{
-	New:    func() *v1alpha1.ExternalSecret { return &v1alpha1.ExternalSecret{} },
-	Status: func(es *v1alpha1.ExternalSecret) *v1alpha1.ExternalSecretStatus { return &es.Status },
-	Except: []string{"parts"},
+	New:       func() *v1alpha1.ExternalSecret { return &v1alpha1.ExternalSecret{} },
+	Status:    func(es *v1alpha1.ExternalSecret) *v1alpha1.ExternalSecretStatus { return &es.Status },
+	Except:    []string{"parts"},
+	Overtaken: func(seen, live *v1alpha1.ExternalSecretStatus) bool { return last(seen) != last(live) },
 }
 
 // patch writes the status if it differs from the one that was seen.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/internal/testenv"
+	"github.com/direct-secrets/direct-secrets/common/provider/fake"
 )
 
 // TestPaused has an operator stop for a while between what its provider answered and the request that the answer leads
@@ -88,4 +89,48 @@ func TestPaused(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestPausedCreate has an operator pause right before it makes the Secret. Meanwhile another one has made it, a person has
+// deleted it, and the value is gone. The request of the first cannot tell; what it has brought back goes again, without any other change.
+func TestPausedCreate(t *testing.T) {
+	e := newIdleEnv(t)
+	operator := testenv.NewPause(t)
+	e.Config.Wrap(operator.Wrap)
+	e.Backend.Put("db", []byte("value"))
+	operator.Before(func(r *http.Request) bool {
+		return r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/secrets")
+	})
+	e.Start()
+	e.Create(e.ExternalSecret("db", func(es *v1alpha1.ExternalSecret) {
+		es.Spec.RefreshPolicy = v1alpha1.RefreshOnChange // No later refresh puts it right.
+		es.Spec.Target.DeletionPolicy = v1alpha1.DeletionDelete
+	}))
+	operator.Wait()
+
+	other := &env{e.Beside()}
+	other.Start()
+	defer other.Stop()
+	e.WantSecret("db", "value", "value")
+	e.WantReady("db", v1alpha1.ReasonSecretSynced)
+	e.Backend.Delete("db")
+	e.Delete(e.Secret("db"))
+	e.WantReady("db", v1alpha1.ReasonSecretDeleted)
+	other.Stop()
+
+	asked := e.Backend.Count(fake.CallGetBatch)
+	operator.End()
+	e.Eventually(func() string {
+		if e.Backend.Count(fake.CallGetBatch) == asked {
+			return "the provider is not asked again"
+		}
+		return ""
+	})
+	e.Eventually(func() string {
+		if e.Secret("db") != nil {
+			return "the Secret is there"
+		}
+		return ""
+	})
+	e.WantReady("db", v1alpha1.ReasonSecretDeleted)
 }

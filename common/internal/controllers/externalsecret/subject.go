@@ -1,6 +1,7 @@
 package externalsecret
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 
@@ -46,7 +47,7 @@ type identity struct {
 type stance struct {
 	// why says why the provider is to be read.
 	why policy.Why
-	// basis is the hash of what the target holds of this object.
+	// basis is that of the target as it is.
 	basis string
 	// yields is true while other ExternalSecrets still hold keys that this one wants.
 	yields bool
@@ -60,6 +61,23 @@ func (s *subject) key() types.NamespacedName { return client.ObjectKeyFromObject
 
 func (s *subject) targetKey() types.NamespacedName {
 	return types.NamespacedName{Namespace: s.es.Namespace, Name: s.plan.Target}
+}
+
+// basis says what the target holds of this object: by the hash in its mark, and where there is none, by what the status says of the
+// last refresh. Who finds another basis than before has been overtaken.
+func (s *subject) basis(t policy.Target) string {
+	if t.Mark.Hash != "" {
+		return t.Mark.Hash
+	}
+	return last(s.seen)
+}
+
+// last names the last refresh that a status tells of; empty for none.
+func last(st *v1alpha1.ExternalSecretStatus) string {
+	if st.RefreshTime == nil {
+		return ""
+	}
+	return fmt.Sprint(st.RefreshTime.Unix(), st.Sources)
 }
 
 // ready is the Ready condition to go by; an empty one if there is none.
