@@ -170,7 +170,7 @@ func (p *pass) remove(ctx context.Context, d *destination) {
 		d.conclude(failure(d.name(), err), p.ps.Generation)
 		return
 	}
-	p.start(ctx, d, jobs, a, "", nil)
+	p.start(ctx, p.task(d, jobs, a))
 }
 
 // Without the right nothing breaks: what could not be removed is then held for longer.

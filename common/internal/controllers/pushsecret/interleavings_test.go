@@ -34,15 +34,15 @@ func simulated(run *simulation.Run, change ...func(*reconciler)) func(*simulatio
 			panic(err)
 		}
 		watched := simulation.NewWatches()
-		mem := &memory{objects: map[types.NamespacedName]*object{}}
+		mem, leads := &memory{objects: map[types.NamespacedName]*object{}}, &places{}
 		stores := storeReader{client: op.Live, routes: routes}
 		r := &reconciler{
 			claim: claimOf(o.Module, "", routes), client: op.Live, cache: op.Cache, memory: mem,
-			users: users{stores: stores, cache: op.Cache, memory: mem}, stores: stores,
+			users: users{stores: stores, cache: op.Cache, memory: mem, places: leads}, stores: stores,
 			follow: follower{watches: watched, wake: op.Enqueue},
 			runner: &runner{
-				pool:       dispatch.NewPool(op.Live, watched, credentials.Rules{Ambient: credentials.AmbientNone}, dispatch.Options{}, nil),
-				incomplete: incomplete, timeout: o.CallTimeout, wake: op.Enqueue,
+				pool:   dispatch.NewPool(op.Live, watched, credentials.Rules{Ambient: credentials.AmbientNone}, dispatch.Options{}, nil),
+				places: leads, incomplete: incomplete, timeout: o.CallTimeout, wake: op.Enqueue,
 			},
 			events: simulation.Silent{}, log: logr.Discard(), opts: o,
 		}

@@ -220,7 +220,9 @@ func (p *pass) push(ctx context.Context, dests []destination) error {
 			p.again(lastBackoff)
 			continue
 		}
-		p.pushTo(ctx, d, is, p.unchanged(from, is.refs, read))
+		if err := p.pushTo(ctx, d, is, p.unchanged(from, is.refs, read)); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -242,25 +244,37 @@ func (p *pass) due(d *destination, is refs) (due bool) {
 }
 
 // pushTo pushes what was read to one store.
-func (p *pass) pushTo(ctx context.Context, d *destination, is content, current currentFunc) {
+func (p *pass) pushTo(ctx context.Context, d *destination, is content, current currentFunc) error {
 	a := p.attempt(d, is.refs)
 	jobs, err := d.jobs(p.ps, p.plan, is.secrets, a.source)
 	if err != nil {
 		d.conclude(failure(d.name(), err), p.ps.Generation)
 		p.again(lastBackoff)
-		return
+		return nil
 	}
-	p.start(ctx, d, jobs, a, is.generated, current)
+	from, err := p.stores.origins(ctx, d, p.ps.Namespace, is.secrets)
+	if err != nil {
+		return err
+	}
+	t := p.task(d, jobs, a)
+	t.origins, t.generated, t.pusher.Current = from, is.generated, current
+	p.start(ctx, t)
+	return nil
 }
 
-// start has jobs done at one store, outside of this pass. The object comes back when they have ended.
-func (p *pass) start(ctx context.Context, d *destination, jobs []job, a attempt, generated string, current currentFunc) {
-	t := task{object: p.key, to: d, jobs: jobs, attempt: a, generated: generated, at: p.now, backend: d.backend(p.ps.Namespace)}
-	t.pusher = push.Pusher{Kind: d.route.GoName(), InUse: p.users.others(p.ps.UID, d.route, idOf(d.status), t.backend), Current: current, Policies: push.Policies{
+// task returns what has jobs done at one store.
+func (p *pass) task(d *destination, jobs []job, a attempt) task {
+	t := task{object: p.key, to: d, jobs: jobs, attempt: a, at: p.now, backend: d.backend(p.ps.Namespace)}
+	t.pusher = push.Pusher{Kind: d.route.GoName(), InUse: p.users.others(p.ps, d, t.backend), Policies: push.Policies{
 		Update: p.ps.Spec.UpdatePolicy, Adoption: p.ps.Spec.AdoptionPolicy, Mark: string(p.ps.UID),
 		Deletes: p.ps.Spec.DeletionPolicy == v1alpha1.PushDeletionDelete,
 		Settled: p.ps.Spec.Template != nil && a.generation == d.status.ObservedGeneration && a.source == d.status.ObservedSource,
 	}}
+	return t
+}
+
+// start has a task carried out, outside of this pass. The object comes back when it has ended.
+func (p *pass) start(ctx context.Context, t task) {
 	if !p.runner.start(ctx, t, &p.obj.stores) {
 		p.again(holdInterval) // Whose turn it is may be gone by then, and nobody else be named.
 	}

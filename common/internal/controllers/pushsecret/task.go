@@ -25,6 +25,8 @@ type task struct {
 	to     *destination
 	pusher push.Pusher
 	jobs   []job
+	// origins are other stores that what is pushed came from.
+	origins []origin
 	// backend is that of the store.
 	backend backend
 	// generated is the version of the values, if a generator made them.
@@ -54,6 +56,8 @@ type runner struct {
 	pool  *dispatch.Pool
 	lanes concurrency.Lanes[types.NamespacedName]
 	turns turns
+	// places are shared with users.
+	places *places
 	// incomplete reports whether anything that is wanted could not be written.
 	incomplete func(*carrying) bool
 	// timeout is the deadline of what is done to one remote secret.
@@ -101,8 +105,7 @@ func (r *runner) carryOut(ctx context.Context, loader *dispatch.Loader, t task) 
 	}()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	err := connect(ctx, loader, &t.pusher, r.timeout)
-	c := carrying{failed: err}
+	c := carrying{failed: r.open(ctx, loader, &t)}
 	removals := c.write(ctx, t.jobs, func(j job, later bool) push.Outcome {
 		to := t
 		to.pusher.Later = later
@@ -204,7 +207,21 @@ func (c *carrying) failures(j job, err error) {
 	}
 }
 
-func connect(ctx context.Context, loader *dispatch.Loader, pusher *push.Pusher, timeout time.Duration) error {
+// open gives a task the client of its store, unless what it pushes came from there.
+func (r *runner) open(ctx context.Context, loader *dispatch.Loader, t *task) error {
+	c, err := connect(ctx, loader, r.timeout)
+	if err != nil {
+		return err
+	}
+	w, err := provider.AsWriter(c)
+	if err != nil {
+		return provider.NewError(provider.Invalid, "not implemented: this store cannot be written; use another")
+	}
+	t.pusher.Writer, t.pusher.Features = w, w.Features()
+	return r.circle(ctx, t, r.places.learn(ctx, t.pusher.Kind, t.to.store, t.object.Namespace, c))
+}
+
+func connect(ctx context.Context, loader *dispatch.Loader, timeout time.Duration) (provider.Client, error) {
 	type made struct {
 		client provider.Client
 		err    error
@@ -219,17 +236,9 @@ func connect(ctx context.Context, loader *dispatch.Loader, pusher *push.Pusher, 
 	defer t.Stop()
 	select {
 	case <-t.C:
-		return provider.NewError(provider.Unavailable, "the provider did not answer in time")
+		return nil, provider.NewError(provider.Unavailable, "the provider did not answer in time")
 	case m := <-answer:
-		if m.err != nil {
-			return m.err
-		}
-		w, err := provider.AsWriter(m.client)
-		if err != nil {
-			return provider.NewError(provider.Invalid, "not implemented: this store cannot be written; use another")
-		}
-		pusher.Writer, pusher.Features = w, w.Features()
-		return nil
+		return m.client, m.err
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/push"
 	"github.com/direct-secrets/direct-secrets/common/provider"
 	"github.com/direct-secrets/direct-secrets/common/provider/fake"
+	fakev1 "github.com/direct-secrets/direct-secrets/common/provider/fake/apis/v1alpha1"
 )
 
 // TestRemovalsComeLast takes entries out of a spec while others are added. What is taken out goes only once all that is
@@ -112,8 +113,8 @@ func TestRemovalsComeLast(t *testing.T) {
 			}
 			loader := dispatch.NewLoader("FakeStore", func(context.Context) (provider.Client, error) { return c, nil }, dispatch.Options{})
 			defer loader.Retire()
-			r := &runner{incomplete: incomplete, timeout: time.Minute}
-			res := r.carryOut(t.Context(), loader, task{jobs: jobs, pusher: push.Pusher{Kind: "FakeStore", Policies: push.Policies{Deletes: true, Mark: mine}}})
+			r := &runner{places: &places{}, incomplete: incomplete, timeout: time.Minute}
+			res := r.carryOut(t.Context(), loader, task{to: &destination{store: &fakev1.FakeStore{}}, jobs: jobs, pusher: push.Pusher{Kind: "FakeStore", Policies: push.Policies{Deletes: true, Mark: mine}}})
 			got := remotes{}
 			for _, key := range []string{"a", "b", "c"} {
 				if v, err := c.Get(t.Context(), provider.Ref{Key: key}); err == nil {

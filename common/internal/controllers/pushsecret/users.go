@@ -7,12 +7,12 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/internal/push"
 	"github.com/direct-secrets/direct-secrets/common/internal/resolve"
+	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
 // remoteName names a remote secret, or a property of it, in a store.
@@ -33,12 +33,16 @@ type users struct {
 	stores storeReader
 	cache  client.Reader
 	memory *memory
+	// places are shared with the runner.
+	places *places
 }
 
 // removalSite is a remote secret from which an object is about to remove something.
 type removalSite struct {
 	backend
 
+	// place is where the store leads, if its client could tell.
+	place provider.Identity
 	route resolve.Route
 	key   string
 	// id is that of the secret as it was seen.
@@ -47,13 +51,14 @@ type removalSite struct {
 
 // others returns a push.Pusher's InUse for what one object pushes to one store. Other stores of the object count as
 // those of others do.
-func (u users) others(self types.UID, k resolve.Route, store storeID, b backend) func(ctx context.Context, key, id string) ([]string, error) {
+func (u users) others(by *v1alpha1.PushSecret, d *destination, b backend) func(ctx context.Context, key, id string) ([]string, error) {
+	self, store, route, s := by.UID, idOf(d.status), d.route, d.store
 	return func(ctx context.Context, key, id string) (used []string, err error) {
 		var list v1alpha1.PushSecretList
 		if err := u.cache.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
 			return nil, errors.Wrap(err, "cannot list PushSecrets")
 		}
-		at := removalSite{b, k, key, id}
+		at := removalSite{b, u.places.of(s, by.Namespace), route, key, id}
 		for i := range list.Items {
 			ps := &list.Items[i]
 			if ps.DeletionTimestamp != nil {
@@ -153,8 +158,8 @@ func (u users) wished(ctx context.Context, ps *v1alpha1.PushSecret, key string) 
 // same reports whether what an object uses is the secret at a place, or may be.
 func (u users) same(ctx context.Context, ps *v1alpha1.PushSecret, at removalSite, w use) (bool, error) {
 	ref := v1alpha1.StoreRef{APIVersion: w.store.apiVersion, Kind: w.store.kind, Name: w.store.name}
-	k, ok := u.stores.routes.Serves(&ref)
-	if !ok || k.GVK.Group != at.route.GVK.Group || k.Cluster && u.stores.namespaced {
+	k, ok := u.servedAt(at, ref)
+	if !ok {
 		return false, nil
 	}
 	seen := w.entry != nil && w.entry.ID != ""
@@ -169,13 +174,21 @@ func (u users) same(ctx context.Context, ps *v1alpha1.PushSecret, at removalSite
 		return false, nil
 	}
 	b := backendOf(k, s, ps.Namespace)
-	if b.address != at.address || seen && b.login != at.login {
+	switch {
+	case at.place.Place != "" && u.places.of(s, ps.Namespace) == at.place:
+	case b.address != at.address, seen && b.login != at.login:
 		return false, nil
 	}
 	if !w.wish || seen {
 		return true, nil
 	}
-	return u.mayPush(ctx, ps, ref, at.key, b.login == at.login)
+	return u.mayPush(ctx, ps, ref, at.key, b == at.backend)
+}
+
+// servedAt returns the Kind of a store that may lead to a place.
+func (u users) servedAt(at removalSite, ref v1alpha1.StoreRef) (resolve.Route, bool) {
+	k, ok := u.stores.routes.Serves(&ref)
+	return k, ok && k.GVK.Group == at.route.GVK.Group && (!k.Cluster || !u.stores.namespaced)
 }
 
 // mayPush reports whether an object that has not pushed to a key of a store yet may do so: nobody keeps a secret from its
