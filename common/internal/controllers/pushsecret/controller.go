@@ -37,7 +37,7 @@ func Setup(mgr manager.Manager, live client.Client, pool *dispatch.Pool, follow 
 	r := &reconciler{
 		claim: claimOf(o.Module, o.ControllerClass, routes), client: live, cache: mgr.GetCache(),
 		memory: mem,
-		users:  users{stores: stores, cache: mgr.GetCache(), memory: mem, places: leads},
+		users:  users{stores: stores, cache: mgr.GetCache(), memory: mem, places: leads, wake: wake},
 		stores: stores,
 		follow: follower{watches: follow, wake: wake},
 		runner: &runner{pool: pool, places: leads, incomplete: incomplete, timeout: o.CallTimeout, wake: wake},

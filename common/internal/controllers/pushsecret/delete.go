@@ -44,6 +44,7 @@ func (p *pass) finalize(ctx context.Context) error {
 		p.obj.stores.forget(id)
 	}
 	p.fold(dests)
+	p.inherit(dests)
 	left := leftoverOf(dests, &p.obj.stores, p.ps.Generation)
 	release, err := mayRelease(ctx, p.client, p.ps, left, p.now)
 	switch {

@@ -38,7 +38,7 @@ func simulated(run *simulation.Run, change ...func(*reconciler)) func(*simulatio
 		stores := storeReader{client: op.Live, routes: routes}
 		r := &reconciler{
 			claim: claimOf(o.Module, "", routes), client: op.Live, cache: op.Cache, memory: mem,
-			users: users{stores: stores, cache: op.Cache, memory: mem, places: leads}, stores: stores,
+			users: users{stores: stores, cache: op.Cache, memory: mem, places: leads, wake: op.Enqueue}, stores: stores,
 			follow: follower{watches: watched, wake: op.Enqueue},
 			runner: &runner{
 				pool:   dispatch.NewPool(op.Live, watched, credentials.Rules{Ambient: credentials.AmbientNone}, dispatch.Options{}, nil),

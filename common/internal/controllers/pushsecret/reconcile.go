@@ -3,6 +3,7 @@ package pushsecret
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
@@ -124,6 +125,7 @@ func (p *pass) run(ctx context.Context) error {
 		return err
 	}
 	p.fold(dests)
+	p.inherit(dests)
 	p.obj.stores.retain(idsOf(dests))
 	if err := p.push(ctx, dests); err != nil {
 		return err
@@ -174,12 +176,33 @@ func (p *pass) fold(dests []destination) {
 			p.warn(p.ps, "LeftBehind", "%s: %s stays, because somebody else has changed it since this object created it", d.name(), place(e.RemoteKey, e.Property))
 		}
 		for _, e := range res.released {
-			p.warn(p.ps, "LeftBehind", "%s: %s stays, because another PushSecret pushes to it; delete it by hand once it is not needed", d.name(), place(e.RemoteKey, e.Property))
+			p.warn(p.ps, "LeftBehind", "%s: %s stays, because another PushSecret pushes to it and does not take it over; delete it by hand once it is not needed", d.name(), place(e.RemoteKey, e.Property))
 		}
 		if res.err != nil && provider.ClassOf(res.err) == provider.Denied {
 			p.opts.Suspect(d.route.Kind, d.key(p.ps.Namespace))
 		}
 	}
+}
+
+// inherit takes in what other objects have left to this one: it is as if this one had created it.
+func (p *pass) inherit(dests []destination) {
+	for i := range dests {
+		d := &dests[i]
+		known := p.known()
+		if from := p.obj.stores.inherited(idOf(d.status)); own(d.status.Entries, from) {
+			p.obj.entries.keep(known, d.status)
+		}
+	}
+}
+
+// own has entries count as created whose places are named, and reports whether any did not before.
+func own(entries []v1alpha1.PushEntryStatus, names []remoteName) (changed bool) {
+	for i := range entries {
+		if e := &entries[i]; !e.Created && slices.Contains(names, remoteName{e.RemoteKey, e.Property}) {
+			e.Created, changed = true, true
+		}
+	}
+	return changed
 }
 
 // push starts what is due.
@@ -265,7 +288,7 @@ func (p *pass) pushTo(ctx context.Context, d *destination, is content, current c
 // task returns what has jobs done at one store.
 func (p *pass) task(d *destination, jobs []job, a attempt) task {
 	t := task{object: p.key, to: d, jobs: jobs, attempt: a, at: p.now, backend: d.backend(p.ps.Namespace)}
-	t.pusher = push.Pusher{Kind: d.route.GoName(), InUse: p.users.others(p.ps, d, t.backend), Policies: push.Policies{
+	t.pusher = push.Pusher{Kind: d.route.GoName(), Others: p.users.others(p.ps, d, t.backend), Policies: push.Policies{
 		Update: p.ps.Spec.UpdatePolicy, Adoption: p.ps.Spec.AdoptionPolicy, Mark: string(p.ps.UID),
 		Deletes: p.ps.Spec.DeletionPolicy == v1alpha1.PushDeletionDelete,
 		Settled: p.ps.Spec.Template != nil && a.generation == d.status.ObservedGeneration && a.source == d.status.ObservedSource,

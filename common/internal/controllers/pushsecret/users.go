@@ -7,6 +7,7 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
@@ -35,6 +36,8 @@ type users struct {
 	memory *memory
 	// places are shared with the runner.
 	places *places
+	// wake brings an object back.
+	wake func(types.NamespacedName)
 }
 
 // removalSite is a remote secret from which an object is about to remove something.
@@ -49,39 +52,107 @@ type removalSite struct {
 	id string
 }
 
-// others returns a push.Pusher's InUse for what one object pushes to one store. Other stores of the object count as
-// those of others do.
-func (u users) others(by *v1alpha1.PushSecret, d *destination, b backend) func(ctx context.Context, key, id string) ([]string, error) {
-	self, store, route, s := by.UID, idOf(d.status), d.route, d.store
-	return func(ctx context.Context, key, id string) (used []string, err error) {
-		var list v1alpha1.PushSecretList
-		if err := u.cache.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
-			return nil, errors.Wrap(err, "cannot list PushSecrets")
+// others are what one object that pushes to one store knows of others. Other stores of the object count as those of others
+// do. It is for one task.
+type others struct {
+	users
+
+	self  types.UID
+	store storeID
+	at    removalSite
+	// heirs are those who were said to use a remote secret last, by mark.
+	heirs map[string]heir
+}
+
+// heir is an object that may take a remote secret over.
+type heir struct {
+	object types.NamespacedName
+	uses   []use
+}
+
+// others returns what an object that pushes to a store knows of others.
+func (u users) others(ps *v1alpha1.PushSecret, d *destination, b backend) *others {
+	at := removalSite{backend: b, route: d.route}
+	if d.store != nil {
+		at.place = u.places.of(d.store, ps.Namespace)
+	}
+	return &others{users: u, self: ps.UID, store: idOf(d.status), at: at}
+}
+
+// InUse implements push.Others.
+func (o *others) InUse(ctx context.Context, key, id string) (used []push.Use, err error) {
+	var list v1alpha1.PushSecretList
+	if err := o.cache.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, errors.Wrap(err, "cannot list PushSecrets")
+	}
+	at := o.at
+	at.key, at.id = key, id
+	o.heirs = map[string]heir{}
+	for i := range list.Items {
+		ps := &list.Items[i]
+		if ps.DeletionTimestamp != nil {
+			continue
 		}
-		at := removalSite{b, u.places.of(s, by.Namespace), route, key, id}
-		for i := range list.Items {
-			ps := &list.Items[i]
-			if ps.DeletionTimestamp != nil {
+		named, err := o.named(ctx, ps, at)
+		if err != nil {
+			return nil, err
+		}
+		mark := ""
+		if ps.Spec.DeletionPolicy == v1alpha1.PushDeletionDelete {
+			mark = string(ps.UID)
+		}
+		h := heir{object: client.ObjectKeyFromObject(ps)}
+		for _, n := range named {
+			if ps.UID == o.self && n.store == o.store {
 				continue
 			}
-			named, err := u.named(ctx, ps, at)
-			if err != nil {
-				return nil, err
+			h.uses = append(h.uses, n)
+			if is := (push.Use{Property: n.property, Heir: mark}); !slices.Contains(used, is) {
+				used = append(used, is)
 			}
-			for _, n := range named {
-				if ps.UID != self || n.store != store {
-					used = append(used, n.property)
+		}
+		if len(h.uses) > 0 {
+			o.heirs[mark] = h
+		}
+	}
+	return used, nil
+}
+
+// Bequeath implements push.Others. They know before it is true: one that is deleted from now on looks whether it is.
+func (o *others) Bequeath(ctx context.Context, _ string, bequests []push.Bequest, next string) error {
+	marks := map[string]bool{}
+	if next != "" {
+		marks[next] = true
+	}
+	for _, b := range bequests {
+		marks[b.Heir] = true
+	}
+	for mark := range marks {
+		h := o.heirs[mark]
+		if obj := o.memory.peek(h.object); obj != nil && string(obj.uid) == mark {
+			for _, u := range h.uses {
+				if slices.Contains(bequests, push.Bequest{Property: u.property, Heir: mark}) {
+					obj.stores.inherit(u.store, remoteName{u.key, u.property})
 				}
 			}
 		}
-		return used, nil
+		ps := &v1alpha1.PushSecret{}
+		err := o.stores.client.Get(ctx, h.object, ps)
+		if client.IgnoreNotFound(err) != nil {
+			return errors.Wrap(err, "cannot read the PushSecret that takes it over")
+		}
+		if err != nil || string(ps.UID) != mark || ps.DeletionTimestamp != nil {
+			return provider.NewError(provider.Conflict, "the PushSecret that was to take it over is being deleted, too")
+		}
+		o.wake(h.object)
 	}
+	return nil
 }
 
 // use is a place to which an object pushes, or may push.
 type use struct {
-	store    storeID
-	property string
+	store         storeID
+	key, property string
 	// entry is what the status says of it; nil if it says nothing.
 	entry *v1alpha1.PushEntryStatus
 	// wish is true if only the spec speaks of it.
@@ -101,7 +172,7 @@ func (u users) named(ctx context.Context, ps *v1alpha1.PushSecret, at removalSit
 			}
 			// Stores may spell one key in several ways.
 			if e.RemoteKey == at.key || e.ID != "" && e.ID == at.id {
-				uses = append(uses, use{store: idOf(*s), property: e.Property, entry: e})
+				uses = append(uses, use{store: idOf(*s), key: e.RemoteKey, property: e.Property, entry: e})
 			}
 		}
 	}
@@ -139,7 +210,7 @@ func (u users) wished(ctx context.Context, ps *v1alpha1.PushSecret, key string) 
 		for _, name := range names {
 			id := storeID{k.GVK.GroupVersion().String(), k.GVK.Kind, name}
 			for _, property := range push.Names(ps, &v1alpha1.StoreRef{APIVersion: id.apiVersion, Kind: id.kind, Name: id.name}, key) {
-				out = append(out, use{store: id, property: property, wish: true})
+				out = append(out, use{store: id, key: key, property: property, wish: true})
 			}
 		}
 	}
@@ -147,7 +218,7 @@ func (u users) wished(ctx context.Context, ps *v1alpha1.PushSecret, key string) 
 		for id, names := range obj.stores.names() {
 			for _, n := range names {
 				if n.key == key {
-					out = append(out, use{store: id, property: n.property})
+					out = append(out, use{store: id, key: key, property: n.property})
 				}
 			}
 		}
