@@ -104,6 +104,27 @@ func handOver(leaders, crashes int, change ...func(*reconciler)) func(*simulatio
 	}
 }
 
+// takeOver has two objects push to a remote secret, and deletes both. It goes with the last of them.
+func takeOver(change ...func(*reconciler)) func(*simulation.Run) {
+	return func(run *simulation.Run) {
+		world(run, 1, change...)
+		run.Add(pushes("new", "db"))
+		var steps []simulation.Step
+		for _, name := range []string{"old", "new"} {
+			steps = append(steps, simulation.Step{Label: "delete " + name, Do: func() error {
+				return run.User().Delete(context.Background(), &v1alpha1.PushSecret{ObjectMeta: simulation.Meta(name)})
+			}})
+		}
+		run.Script("user", steps...)
+		run.Final = func() error {
+			if is, there := run.Store.Value("db"); there {
+				return errors.Errorf("all is quiet and both objects are gone, and the remote secret still holds %q", is)
+			}
+			return nil
+		}
+	}
+}
+
 // rename has an object push to another key, which the store refuses.
 func rename(leaders, crashes int, change ...func(*reconciler)) func(*simulation.Run) {
 	return func(run *simulation.Run) {
@@ -142,7 +163,8 @@ func rename(leaders, crashes int, change ...func(*reconciler)) func(*simulation.
 func TestInterleavings(t *testing.T) {
 	for name, build := range map[string]func(*simulation.Run){
 		"HandOver": handOver(1, 1), "HandOverTwoLeaders": handOver(2, 0),
-		"Rename": rename(1, 1), "RenameTwoLeaders": rename(2, 0),
+		"TakeOver": takeOver(),
+		"Rename":   rename(1, 1), "RenameTwoLeaders": rename(2, 0),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -161,6 +183,7 @@ func (nobody) List(context.Context, client.ObjectList, ...client.ListOption) err
 func TestFindsFaults(t *testing.T) {
 	for name, build := range map[string]func(*simulation.Run){
 		"OtherUsers":       handOver(1, 0, func(r *reconciler) { r.users.cache = nobody{r.users.cache} }),
+		"TakeOver":         takeOver(func(r *reconciler) { r.memory, r.users.memory = r.memory, &memory{} }),
 		"RemovalsComeLast": rename(1, 0, func(r *reconciler) { r.runner.incomplete = func(*carrying) bool { return false } }),
 	} {
 		t.Run(name, func(t *testing.T) { simulation.Breaks(t, build) })
