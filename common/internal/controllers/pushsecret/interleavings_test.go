@@ -104,13 +104,16 @@ func handOver(leaders, crashes int, change ...func(*reconciler)) func(*simulatio
 	}
 }
 
-// takeOver has two objects push to a remote secret, and deletes both. It goes with the last of them.
-func takeOver(change ...func(*reconciler)) func(*simulation.Run) {
+// goes has objects push to a remote secret, and deletes them one after another, perhaps before they are known. It goes with
+// the last of them.
+func goes(names []string, change ...func(*reconciler)) func(*simulation.Run) {
 	return func(run *simulation.Run) {
 		world(run, 1, change...)
-		run.Add(pushes("new", "db"))
+		for _, name := range names[1:] {
+			run.Add(pushes(name, "db"))
+		}
 		var steps []simulation.Step
-		for _, name := range []string{"old", "new"} {
+		for _, name := range names {
 			steps = append(steps, simulation.Step{Label: "delete " + name, Do: func() error {
 				return run.User().Delete(context.Background(), &v1alpha1.PushSecret{ObjectMeta: simulation.Meta(name)})
 			}})
@@ -118,7 +121,7 @@ func takeOver(change ...func(*reconciler)) func(*simulation.Run) {
 		run.Script("user", steps...)
 		run.Final = func() error {
 			if is, there := run.Store.Value("db"); there {
-				return errors.Errorf("all is quiet and both objects are gone, and the remote secret still holds %q", is)
+				return errors.Errorf("all is quiet and no object is left, and the remote secret still holds %q", is)
 			}
 			return nil
 		}
@@ -163,8 +166,8 @@ func rename(leaders, crashes int, change ...func(*reconciler)) func(*simulation.
 func TestInterleavings(t *testing.T) {
 	for name, build := range map[string]func(*simulation.Run){
 		"HandOver": handOver(1, 1), "HandOverTwoLeaders": handOver(2, 0),
-		"TakeOver": takeOver(),
-		"Rename":   rename(1, 1), "RenameTwoLeaders": rename(2, 0),
+		"TakeOver": goes([]string{"old", "new"}), "Deleted": goes([]string{"old"}),
+		"Rename": rename(1, 1), "RenameTwoLeaders": rename(2, 0),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -183,7 +186,7 @@ func (nobody) List(context.Context, client.ObjectList, ...client.ListOption) err
 func TestFindsFaults(t *testing.T) {
 	for name, build := range map[string]func(*simulation.Run){
 		"OtherUsers":       handOver(1, 0, func(r *reconciler) { r.users.cache = nobody{r.users.cache} }),
-		"TakeOver":         takeOver(func(r *reconciler) { r.memory, r.users.memory = r.memory, &memory{} }),
+		"TakeOver":         goes([]string{"old", "new"}, func(r *reconciler) { r.users.memory = &memory{} }),
 		"RemovalsComeLast": rename(1, 0, func(r *reconciler) { r.runner.incomplete = func(*carrying) bool { return false } }),
 	} {
 		t.Run(name, func(t *testing.T) { simulation.Breaks(t, build) })

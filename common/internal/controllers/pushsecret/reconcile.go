@@ -152,7 +152,10 @@ func (p *pass) hold(ctx context.Context, on bool) error {
 	if err == nil {
 		p.ps.Finalizers, p.ps.ResourceVersion = next.Finalizers, next.ResourceVersion
 	}
-	return errors.Wrap(client.IgnoreNotFound(err), "cannot write the finalizer")
+	if !on {
+		err = client.IgnoreNotFound(err)
+	}
+	return errors.Wrap(err, "cannot write the finalizer")
 }
 
 // fold takes in what has come of the pushes that have ended. It is kept from then on, also if it cannot be
