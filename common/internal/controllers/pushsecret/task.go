@@ -156,6 +156,8 @@ func (c *carrying) write(ctx context.Context, jobs []job, apply func(j job, late
 	for _, j := range jobs {
 		later := wanted > 1 && j.removes()
 		switch {
+		case len(j.want)+len(j.known) == 0:
+			c.leave(j) // It only keeps something.
 		case len(j.want) == 0:
 			removals = append(removals, j)
 		case c.failed != nil || ctx.Err() != nil:

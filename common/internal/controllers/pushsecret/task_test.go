@@ -140,3 +140,27 @@ func TestRemovalsComeLast(t *testing.T) {
 		})
 	}
 }
+
+// TestKeptCallsNobody carries out a job that only keeps what is removed with the object. The store need not even answer.
+func TestKeptCallsNobody(t *testing.T) {
+	b := fake.New()
+	c, err := b.Connect(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.Inject(fake.Fault{Call: fake.CallObserve, Err: provider.NewError(provider.Unavailable, "down")})
+	kept := []v1alpha1.PushEntryStatus{{RemoteKey: "kept", Version: "v1", Created: true}}
+	loader := dispatch.NewLoader("FakeStore", func(context.Context) (provider.Client, error) { return c, nil }, dispatch.Options{})
+	defer loader.Retire()
+	r := &runner{places: &places{}, incomplete: incomplete, timeout: time.Minute}
+	res := r.carryOut(t.Context(), loader, task{
+		to: &destination{store: &fakev1.FakeStore{}}, jobs: []job{{target: provider.Target{Key: "kept"}, kept: kept}},
+		pusher: push.Pusher{Kind: "FakeStore", Policies: push.Policies{Deletes: true, Mark: "me"}},
+	})
+	if diff := cmp.Diff(kept, res.entries); diff != "" || res.err != nil {
+		t.Errorf("error %v; entries: -want, +got:\n%s", res.err, diff)
+	}
+	if n := b.Count(fake.CallObserve); n > 0 {
+		t.Errorf("%d calls for what is kept", n)
+	}
+}
