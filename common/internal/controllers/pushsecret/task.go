@@ -247,14 +247,21 @@ func connect(ctx context.Context, loader *dispatch.Loader, timeout time.Duration
 // apply does a job. Nothing is pushed to a remote secret while anything is removed from it: what was seen in step would be
 // gone a moment later.
 func (r *runner) apply(ctx context.Context, t *task, j job) push.Outcome {
-	ctx, cancel := context.WithTimeout(ctx, r.timeout)
-	defer cancel()
-	leave, err := r.turns.enter(ctx, site{t.backend.address, j.target.Key}, t.pusher.Deletes && j.removes())
+	leave, err := r.turn(ctx, site{t.backend.address, j.target.Key}, t.pusher.Deletes && j.removes())
 	if err != nil {
 		return push.Outcome{Entries: j.known, Err: err}
 	}
 	defer leave()
+	ctx, cancel := context.WithTimeout(ctx, r.timeout)
+	defer cancel()
 	return t.pusher.Apply(ctx, j.target, j.want, j.known)
+}
+
+// turn waits for the others at a remote secret, but not for ever. The time is not that of the calls that follow.
+func (r *runner) turn(ctx context.Context, at site, removes bool) (leave func(), err error) {
+	ctx, cancel := context.WithTimeout(ctx, r.timeout)
+	defer cancel()
+	return r.turns.enter(ctx, at, removes)
 }
 
 // about names the key in an error of a provider.

@@ -3,6 +3,7 @@ package pushsecret
 import (
 	"context"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -162,5 +163,55 @@ func TestKeptCallsNobody(t *testing.T) {
 	}
 	if n := b.Count(fake.CallObserve); n > 0 {
 		t.Errorf("%d calls for what is kept", n)
+	}
+}
+
+// slow is a Writer that takes its time to say that there is nothing.
+type slow struct {
+	provider.Writer
+
+	takes time.Duration
+}
+
+func (s slow) Observe(ctx context.Context, _ provider.Target) (provider.Observed, error) {
+	select {
+	case <-time.After(s.takes):
+		return provider.Observed{}, provider.NewError(provider.NotFound, "there is none")
+	case <-ctx.Done():
+		return provider.Observed{}, ctx.Err()
+	}
+}
+
+// TestWaitForTurn has a removal wait for a push. It has all its time afterwards, and does not wait for ever.
+func TestWaitForTurn(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		busy   time.Duration
+		class  provider.Class
+	}{
+		"Ends":  {"The time that a push of somebody else takes is not that of the call.", 40 * time.Second, ""},
+		"Stays": {"A push that does not end is no reason to wait for ever.", 2 * time.Minute, provider.Unavailable},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := &runner{timeout: time.Minute}
+				at := site{"b", "db"}
+				leave, err := r.turns.enter(t.Context(), at, false)
+				if err != nil {
+					t.Fatal(err)
+				}
+				time.AfterFunc(tc.busy, leave)
+				known := []v1alpha1.PushEntryStatus{{RemoteKey: at.key, Created: true}}
+				o := r.apply(t.Context(), &task{
+					backend: backend{address: at.address},
+					pusher:  push.Pusher{Kind: "FakeStore", Writer: slow{takes: 40 * time.Second}, Policies: push.Policies{Deletes: true}},
+				}, job{target: provider.Target{Key: at.key}, known: known})
+				if (o.Err == nil) != (tc.class == "") || o.Err != nil && provider.ClassOf(o.Err) != tc.class {
+					t.Errorf("%s\nerror %v, want one of class %q", tc.reason, o.Err, tc.class)
+				}
+				time.Sleep(tc.busy)
+			})
+		})
 	}
 }
