@@ -76,6 +76,7 @@ func (u users) others(ps *v1alpha1.PushSecret, d *destination, b backend) *other
 	if d.store != nil {
 		at.place = u.places.of(d.store, ps.Namespace)
 	}
+	u.stores.listed = map[selected]listing{} // Many remote secrets may be removed, and many objects choose stores by labels.
 	return &others{users: u, self: ps.UID, store: idOf(d.status), at: at}
 }
 
