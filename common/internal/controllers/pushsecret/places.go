@@ -58,6 +58,11 @@ func (p *places) of(s provider.Object, namespace string) provider.Identity {
 	return is.Identity
 }
 
+// leads reports whether a store is known to lead to a place.
+func (p *places) leads(s provider.Object, namespace string, to provider.Identity) bool {
+	return to.Place != "" && p.of(s, namespace) == to
+}
+
 // learn asks the client of a store where it leads. A client remembers it, so that this costs one call. kind is a label of
 // the metrics.
 func (p *places) learn(ctx context.Context, kind string, s provider.Object, namespace string, c provider.Client) provider.Identity {
@@ -129,9 +134,9 @@ func (r storeReader) origins(ctx context.Context, d *destination, namespace stri
 }
 
 // circle returns an error if a Secret that a task pushes came from the place that it is pushed to, as far as that can be
-// told. is where it is pushed to.
-func (r *runner) circle(ctx context.Context, t *task, is provider.Identity) error {
-	if is.Place == "" {
+// told.
+func (r *runner) circle(ctx context.Context, t *task) error {
+	if t.lead.Place == "" {
 		return nil
 	}
 	for _, from := range t.origins {
@@ -140,7 +145,7 @@ func (r *runner) circle(ctx context.Context, t *task, is provider.Identity) erro
 		if err != nil {
 			continue // Nothing is read from it now.
 		}
-		if r.places.learn(ctx, from.GoName(), from.Store, t.object.Namespace, c).Overlaps(is) {
+		if r.places.learn(ctx, from.GoName(), from.Store, t.object.Namespace, c).Overlaps(t.lead) {
 			return circular(from.secret, from.GVK.Kind+" \""+from.Key.Name+"\", which leads to the same place as this store")
 		}
 	}

@@ -29,6 +29,8 @@ type task struct {
 	origins []origin
 	// backend is that of the store.
 	backend backend
+	// lead is where the store leads, if its client could tell.
+	lead provider.Identity
 	// generated is the version of the values, if a generator made them.
 	generated string
 	at        time.Time
@@ -220,7 +222,8 @@ func (r *runner) open(ctx context.Context, loader *dispatch.Loader, t *task) err
 		return provider.NewError(provider.Invalid, "not implemented: this store cannot be written; use another")
 	}
 	t.pusher.Writer, t.pusher.Features = w, w.Features()
-	return r.circle(ctx, t, r.places.learn(ctx, t.pusher.Kind, t.to.store, t.object.Namespace, c))
+	t.lead = r.places.learn(ctx, t.pusher.Kind, t.to.store, t.object.Namespace, c)
+	return r.circle(ctx, t)
 }
 
 func connect(ctx context.Context, loader *dispatch.Loader, timeout time.Duration) (provider.Client, error) {
@@ -247,7 +250,7 @@ func connect(ctx context.Context, loader *dispatch.Loader, timeout time.Duration
 // apply does a job. Nothing is pushed to a remote secret while anything is removed from it: what was seen in step would be
 // gone a moment later.
 func (r *runner) apply(ctx context.Context, t *task, j job) push.Outcome {
-	leave, err := r.turn(ctx, site{t.backend.address, j.target.Key}, t.pusher.Deletes && j.removes())
+	leave, err := r.turn(ctx, t, j)
 	if err != nil {
 		return push.Outcome{Entries: j.known, Err: err}
 	}
@@ -257,11 +260,23 @@ func (r *runner) apply(ctx context.Context, t *task, j job) push.Outcome {
 	return t.pusher.Apply(ctx, j.target, j.want, j.known)
 }
 
-// turn waits for the others at a remote secret, but not for ever. The time is not that of the calls that follow.
-func (r *runner) turn(ctx context.Context, at site, removes bool) (leave func(), err error) {
+// turn waits for the others at a remote secret, but not for ever. The time is not that of the calls that follow. Others are
+// there by the same spec, or by another one that leads to the same place. All wait in that order, so that none waits for
+// another that waits for it.
+func (r *runner) turn(ctx context.Context, t *task, j job) (leave func(), err error) {
 	ctx, cancel := context.WithTimeout(ctx, r.timeout)
 	defer cancel()
-	return r.turns.enter(ctx, at, removes)
+	removes := t.pusher.Deletes && j.removes()
+	bySpec, err := r.turns.enter(ctx, site{t.backend.address, j.target.Key}, removes)
+	if err != nil || t.lead.Place == "" {
+		return bySpec, err
+	}
+	byPlace, err := r.turns.enter(ctx, site{"at " + t.lead.Place, t.lead.Prefix + j.target.Key}, removes)
+	if err != nil {
+		bySpec()
+		return nil, err
+	}
+	return func() { byPlace(); bySpec() }, nil
 }
 
 // about names the key in an error of a provider.

@@ -166,6 +166,50 @@ func TestKeptCallsNobody(t *testing.T) {
 	}
 }
 
+// TestTurnsOfOnePlace has a removal wait for pushes through stores with other specs that lead to the same place.
+func TestTurnsOfOnePlace(t *testing.T) {
+	here := func(prefix string) provider.Identity { return provider.Identity{Place: "here", Prefix: prefix} }
+	cases := map[string]struct {
+		reason       string
+		address, key string
+		lead         provider.Identity
+		waits        bool
+	}{
+		"Spec":      {"One spec leads to one place.", "a", "x/db", provider.Identity{}, true},
+		"Place":     {"So does another one whose client says so.", "b", "x/db", here(""), true},
+		"Prefix":    {"Whatever it puts before the key.", "b", "db", here("x/"), true},
+		"Key":       {"Another key is another secret.", "b", "db", here(""), false},
+		"Elsewhere": {"So is one of another place.", "b", "x/db", provider.Identity{Place: "there"}, false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := &runner{timeout: time.Second}
+				leave, err := r.turn(t.Context(), &task{backend: backend{address: tc.address}, lead: tc.lead}, job{target: provider.Target{Key: tc.key}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				removal := func() error {
+					gone, err := r.turn(t.Context(), &task{backend: backend{address: "a"}, lead: here(""), pusher: push.Pusher{Policies: push.Policies{Deletes: true}}}, job{
+						target: provider.Target{Key: "x/db"}, known: []v1alpha1.PushEntryStatus{{RemoteKey: "x/db"}},
+					})
+					if err == nil {
+						gone()
+					}
+					return err
+				}
+				if err := removal(); (err != nil) != tc.waits {
+					t.Errorf("%s\nerror %v, want one: %t", tc.reason, err, tc.waits)
+				}
+				leave()
+				if err := removal(); err != nil || len(r.turns.busy) > 0 {
+					t.Errorf("%s\nafterwards: error %v, %d places are still known", tc.reason, err, len(r.turns.busy))
+				}
+			})
+		})
+	}
+}
+
 // slow is a Writer that takes its time to say that there is nothing.
 type slow struct {
 	provider.Writer
