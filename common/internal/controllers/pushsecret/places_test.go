@@ -114,20 +114,23 @@ func TestUsesAcrossNamespaces(t *testing.T) {
 		place  provider.Identity
 		use    use
 		object func(ps *v1alpha1.PushSecret)
-		want   bool
+		want   []bool
 	}{
-		"Alike":      {"Stores with one spec lead to one place.", nil, provider.Identity{}, use{wish: true}, nil, true},
-		"Elsewhere":  {"Others lead elsewhere, as far as specs tell.", func(s *fakev1.FakeStore) { s.Spec.Backend = "c" }, provider.Identity{}, use{wish: true}, nil, false},
-		"Identity":   {"Unless their clients say that they lead to one place.", func(s *fakev1.FakeStore) { s.Spec.Backend = "c" }, here, use{wish: true}, nil, true},
-		"Other":      {"That they lead to two is no news.", func(s *fakev1.FakeStore) { s.Spec.Backend = "c" }, elsewhere, use{wish: true}, nil, false},
-		"SpecWins":   {"Specs that are alike count, whatever is said: a secret that is in use must not go.", nil, elsewhere, use{wish: true}, nil, true},
-		"Suspended":  {"Nobody holds a secret by a wish alone, with other credentials.", func(s *fakev1.FakeStore) { s.Spec.Backend, s.Spec.Auth = "c", auth }, here, use{wish: true}, func(ps *v1alpha1.PushSecret) { ps.Spec.Suspend = true }, false},
-		"ReadOnly":   {"Nor by one that is not granted.", func(s *fakev1.FakeStore) { s.Spec.Backend, s.Spec.Access = "c", v1alpha1.AccessReadOnly }, here, use{wish: true}, nil, false},
-		"Seen":       {"The very secret is known by its ID.", func(s *fakev1.FakeStore) { s.Spec.Backend = "c" }, provider.Identity{}, use{entry: entry("id")}, nil, true},
-		"SeenOther":  {"One with another ID and other credentials is another.", func(s *fakev1.FakeStore) { s.Spec.Auth = auth }, provider.Identity{}, use{entry: entry("other")}, nil, false},
-		"SeenBefore": {"In one place it was the one before.", func(s *fakev1.FakeStore) { s.Spec.Auth = auth }, here, use{entry: entry("other")}, nil, true},
-		"Class":      {"A store of another class counts by its spec.", func(s *fakev1.FakeStore) { s.Spec.Controller = "other" }, provider.Identity{}, use{wish: true}, nil, true},
-		"GoneStore":  {"Nothing is pushed to a store that is gone.", func(s *fakev1.FakeStore) { s.Name = "gone" }, here, use{wish: true}, nil, false},
+		"Alike":      {"Stores with one spec lead to one place.", nil, provider.Identity{}, use{wish: true}, nil, []bool{true, true}},
+		"Elsewhere":  {"Others lead elsewhere, as far as specs tell.", func(s *fakev1.FakeStore) { s.Spec.Backend = "c" }, provider.Identity{}, use{wish: true}, nil, []bool{false, false}},
+		"Identity":   {"Unless their clients say that they lead to one place.", func(s *fakev1.FakeStore) { s.Spec.Backend = "c" }, here, use{wish: true}, nil, []bool{true, true}},
+		"Other":      {"That they lead to two is no news.", func(s *fakev1.FakeStore) { s.Spec.Backend = "c" }, elsewhere, use{wish: true}, nil, []bool{false, false}},
+		"SpecWins":   {"Specs that are alike count, whatever is said: a secret that is in use must not go.", nil, elsewhere, use{wish: true}, nil, []bool{true, true}},
+		"Suspended":  {"Nobody holds a secret by a wish alone, with other credentials.", func(s *fakev1.FakeStore) { s.Spec.Backend, s.Spec.Auth = "c", auth }, here, use{wish: true}, func(ps *v1alpha1.PushSecret) { ps.Spec.Suspend = true }, []bool{false, true}},
+		"ReadOnly":   {"Nor by one that is not granted.", func(s *fakev1.FakeStore) { s.Spec.Backend, s.Spec.Access = "c", v1alpha1.AccessReadOnly }, here, use{wish: true}, nil, []bool{false, true}},
+		"Seen":       {"The very secret is known by its ID.", func(s *fakev1.FakeStore) { s.Spec.Backend = "c" }, provider.Identity{}, use{entry: entry("id")}, nil, []bool{true, false}},
+		"SeenAlias":  {"A store with the same spec leads where it was seen.", func(s *fakev1.FakeStore) { s.Spec.Auth = auth }, provider.Identity{}, use{entry: entry("id")}, nil, []bool{true, true}},
+		"SeenGone":   {"What was seen counts also if its store is gone.", func(s *fakev1.FakeStore) { s.Name = "gone" }, provider.Identity{}, use{entry: entry("id")}, nil, []bool{true, false}},
+		"Login":      {"The same spec with other credentials may lead elsewhere.", func(s *fakev1.FakeStore) { s.Spec.Auth = auth }, provider.Identity{}, use{wish: true}, nil, []bool{true, false}},
+		"SeenOther":  {"One with another ID and other credentials is another.", func(s *fakev1.FakeStore) { s.Spec.Auth = auth }, provider.Identity{}, use{entry: entry("other")}, nil, []bool{false, false}},
+		"SeenBefore": {"In one place it was the one before.", func(s *fakev1.FakeStore) { s.Spec.Auth = auth }, here, use{entry: entry("other")}, nil, []bool{true, true}},
+		"Class":      {"A store of another class counts by its spec.", func(s *fakev1.FakeStore) { s.Spec.Controller = "other" }, provider.Identity{}, use{wish: true}, nil, []bool{true, true}},
+		"GoneStore":  {"Nothing is pushed to a store that is gone.", func(s *fakev1.FakeStore) { s.Name = "gone" }, here, use{wish: true}, nil, []bool{false, false}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -156,12 +159,12 @@ func TestUsesAcrossNamespaces(t *testing.T) {
 			u := users{stores: storeReader{routes: routes}, places: leads}
 			at := removalSite{backendOf(k, own, "own"), leads.of(own, "own"), k, key, "id"}
 			tc.use.store = storeID{ref.APIVersion, ref.Kind, ref.Name}
-			got, err := u.same(t.Context(), ps, at, tc.use)
+			is, there, err := u.same(t.Context(), ps, at, tc.use)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("%s\nsame(...): -want, +got:\n%s", tc.reason, diff)
+			if diff := cmp.Diff(tc.want, []bool{is, there}); diff != "" {
+				t.Errorf("%s\nsame(...), and whether its store surely leads there: -want, +got:\n%s", tc.reason, diff)
 			}
 		})
 	}

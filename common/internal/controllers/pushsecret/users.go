@@ -60,6 +60,8 @@ type others struct {
 	self  types.UID
 	store storeID
 	at    removalSite
+	// lead returns where the store leads, as far as it is known now.
+	lead func() provider.Identity
 	// heirs are those who were said to use a remote secret last, by mark.
 	heirs map[string]heir
 }
@@ -72,23 +74,26 @@ type heir struct {
 
 // others returns what an object that pushes to a store knows of others.
 func (u users) others(ps *v1alpha1.PushSecret, d *destination, b backend) *others {
-	at := removalSite{backend: b, route: d.route}
-	if d.store != nil {
-		at.place = u.places.of(d.store, ps.Namespace)
-	}
+	s, namespace := d.store, ps.Namespace
 	u.stores.listed = map[selected]listing{} // Many remote secrets may be removed, and many objects choose stores by labels.
-	return &others{users: u, self: ps.UID, store: idOf(d.status), at: at}
+	return &others{
+		users: u, self: ps.UID, store: idOf(d.status), at: removalSite{backend: b, route: d.route},
+		lead: func() provider.Identity { return u.places.of(s, namespace) },
+	}
 }
 
 // InUse implements push.Others.
+// Those come first who have been seen to push there. Nobody is an heir
+// whose store may lead elsewhere: a server of one's own tells any ID.
 func (o *others) InUse(ctx context.Context, key, id string) (used []push.Use, err error) {
 	var list v1alpha1.PushSecretList
 	if err := o.cache.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, errors.Wrap(err, "cannot list PushSecrets")
 	}
 	at := o.at
-	at.key, at.id = key, id
+	at.key, at.id, at.place = key, id, o.lead()
 	o.heirs = map[string]heir{}
+	var wished []push.Use
 	for i := range list.Items {
 		ps := &list.Items[i]
 		if ps.DeletionTimestamp != nil {
@@ -98,25 +103,26 @@ func (o *others) InUse(ctx context.Context, key, id string) (used []push.Use, er
 		if err != nil {
 			return nil, err
 		}
-		mark := ""
-		if ps.Spec.DeletionPolicy == v1alpha1.PushDeletionDelete {
-			mark = string(ps.UID)
-		}
 		h := heir{object: client.ObjectKeyFromObject(ps)}
 		for _, n := range named {
 			if ps.UID == o.self && n.store == o.store {
 				continue
 			}
-			h.uses = append(h.uses, n)
-			if is := (push.Use{Property: n.property, Heir: mark}); !slices.Contains(used, is) {
+			is := push.Use{Property: n.property}
+			if n.there && ps.Spec.DeletionPolicy == v1alpha1.PushDeletionDelete {
+				is.Heir, h.uses = string(ps.UID), append(h.uses, n)
+			}
+			switch {
+			case slices.Contains(used, is), slices.Contains(wished, is):
+			case n.wish:
+				wished = append(wished, is)
+			default:
 				used = append(used, is)
 			}
 		}
-		if len(h.uses) > 0 {
-			o.heirs[mark] = h
-		}
+		o.heirs[string(ps.UID)] = h
 	}
-	return used, nil
+	return append(used, wished...), nil
 }
 
 // Bequeath implements push.Others. They know before it is true: one that is deleted from now on looks whether it is.
@@ -158,6 +164,8 @@ type use struct {
 	entry *v1alpha1.PushEntryStatus
 	// wish is true if only the spec speaks of it.
 	wish bool
+	// there is true if the place is known to be the one in question.
+	there bool
 }
 
 // named returns the properties of a remote secret to which an object pushes, or is about to.
@@ -186,8 +194,8 @@ func (u users) named(ctx context.Context, ps *v1alpha1.PushSecret, at removalSit
 		uses = append(uses, w)
 	}
 	for _, w := range uses {
-		is, err := u.same(ctx, ps, at, w)
-		if err != nil {
+		var is bool
+		if is, w.there, err = u.same(ctx, ps, at, w); err != nil {
 			return nil, err
 		}
 		if is {
@@ -227,40 +235,38 @@ func (u users) wished(ctx context.Context, ps *v1alpha1.PushSecret, key string) 
 	return out, nil
 }
 
-// same reports whether what an object uses is the secret at a place, or may be.
-func (u users) same(ctx context.Context, ps *v1alpha1.PushSecret, at removalSite, w use) (bool, error) {
+// same reports whether what an object uses is the secret at a place, or may be; and whether its store surely leads there.
+func (u users) same(ctx context.Context, ps *v1alpha1.PushSecret, at removalSite, w use) (is, there bool, err error) {
 	ref := v1alpha1.StoreRef{APIVersion: w.store.apiVersion, Kind: w.store.kind, Name: w.store.name}
-	k, ok := u.servedAt(at, ref)
-	if !ok {
-		return false, nil
-	}
 	seen := w.entry != nil && w.entry.ID != ""
-	if seen && w.entry.ID == at.id {
-		return true, nil
-	}
-	s, err := u.stores.routes.Find(ctx, k, ref, ps.Namespace)
-	if err != nil {
-		return false, errors.Wrap(err, "cannot read the store")
-	}
-	if s == nil {
-		return false, nil
+	very := seen && w.entry.ID == at.id
+	k, s, err := u.storeAt(ctx, at, ref, ps.Namespace)
+	if err != nil || s == nil {
+		return very && !k.GVK.Empty(), false, err
 	}
 	b := backendOf(k, s, ps.Namespace)
+	placed := u.places.leads(s, ps.Namespace, at.place)
+	there = placed || b == at.backend || very && b.address == at.address
 	switch {
-	case at.place.Place != "" && u.places.of(s, ps.Namespace) == at.place:
-	case b.address != at.address, seen && b.login != at.login:
-		return false, nil
+	case very, there && seen:
+		return true, there, nil
+	case !placed && (b.address != at.address || seen):
+		return false, false, nil
+	case !w.wish:
+		return true, there, nil
 	}
-	if !w.wish || seen {
-		return true, nil
-	}
-	return u.mayPush(ctx, ps, ref, at.key, b == at.backend)
+	is, err = u.mayPush(ctx, ps, ref, at.key, b == at.backend)
+	return is, there, err
 }
 
-// servedAt returns the Kind of a store that may lead to a place.
-func (u users) servedAt(at removalSite, ref v1alpha1.StoreRef) (resolve.Route, bool) {
+// storeAt returns a store that may lead to a place; nil if it is gone. The Route is zero where no such store could.
+func (u users) storeAt(ctx context.Context, at removalSite, ref v1alpha1.StoreRef, namespace string) (resolve.Route, provider.Object, error) {
 	k, ok := u.stores.routes.Serves(&ref)
-	return k, ok && k.GVK.Group == at.route.GVK.Group && (!k.Cluster || !u.stores.namespaced)
+	if !ok || k.GVK.Group != at.route.GVK.Group || k.Cluster && u.stores.namespaced {
+		return resolve.Route{}, nil, nil
+	}
+	s, err := u.stores.routes.Find(ctx, k, ref, namespace)
+	return k, s, errors.Wrap(err, "cannot read the store")
 }
 
 // mayPush reports whether an object that has not pushed to a key of a store yet may do so: nobody keeps a secret from its
