@@ -33,14 +33,14 @@ func (i Identity) Overlaps(o Identity) bool {
 	return i.Place != "" && i.Place == o.Place && (strings.HasPrefix(i.Prefix, o.Prefix) || strings.HasPrefix(o.Prefix, i.Prefix))
 }
 
-// Identify returns where the secrets of a client live; errors.ErrUnsupported if it cannot tell. kind is a label of the
-// metrics.
-func Identify(ctx context.Context, kind string, c Client) (Identity, error) {
+// Identify returns where the secrets of a client live; errors.ErrUnsupported if it cannot tell. It is in no metric, since it
+// is seldom a call.
+func Identify(ctx context.Context, c Client) (Identity, error) {
 	id, ok := c.(Identifier)
 	if !ok {
 		return Identity{}, errors.Wrap(stderrors.ErrUnsupported, "identity")
 	}
-	i, err := call(kind, "Identity", "identifying", func() (Identity, error) { return id.Identity(ctx) })
+	i, err := guard("identifying", func() (Identity, error) { return id.Identity(ctx) })
 	if err == nil && i.Place == "" {
 		err = NewError(Unavailable, "the provider's code does not say where the secrets are")
 	}

@@ -38,7 +38,7 @@ func TestIdentify(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got, err := provider.Identify(t.Context(), "Test", tc.client)
+			got, err := provider.Identify(t.Context(), tc.client)
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s\nIdentify(...): -want, +got:\n%s", tc.reason, diff)
 			}

@@ -23,7 +23,7 @@ func TestIdentity(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		is, err := provider.Identify(t.Context(), "VaultKV", c)
+		is, err := provider.Identify(t.Context(), c)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -179,10 +179,10 @@ func (e *env) identityOf(ctx context.Context, connect func(context.Context) (pro
 	if err != nil {
 		return provider.Identity{}, errors.Wrap(err, "cannot connect")
 	}
-	first, err := provider.Identify(ctx, e.name, c)
+	first, err := provider.Identify(ctx, c)
 	if err == nil {
 		var second provider.Identity
-		if second, err = provider.Identify(ctx, e.name, c); err == nil && first != second {
+		if second, err = provider.Identify(ctx, c); err == nil && first != second {
 			err = errors.Errorf("one client says first %+v, then %+v", first, second)
 		}
 	}

@@ -63,9 +63,8 @@ func (p *places) leads(s provider.Object, namespace string, to provider.Identity
 	return to.Place != "" && p.of(s, namespace) == to
 }
 
-// learn asks the client of a store where it leads. A client remembers it, so that this costs one call. kind is a label of
-// the metrics.
-func (p *places) learn(ctx context.Context, kind string, s provider.Object, namespace string, c provider.Client) provider.Identity {
+// learn asks the client of a store where it leads. A client remembers it, so that this costs one call.
+func (p *places) learn(ctx context.Context, s provider.Object, namespace string, c provider.Client) provider.Identity {
 	lane, now := laneOf(s, namespace), time.Now()
 	p.mu.Lock()
 	was, ok := p.known[lane]
@@ -75,7 +74,7 @@ func (p *places) learn(ctx context.Context, kind string, s provider.Object, name
 	}
 	ctx, cancel := context.WithTimeout(ctx, identifyTimeout)
 	defer cancel()
-	is, err := provider.Identify(ctx, kind, c)
+	is, err := provider.Identify(ctx, c)
 	if err != nil && ctx.Err() == context.Canceled {
 		return provider.Identity{} // That says nothing of the client.
 	}
@@ -145,7 +144,7 @@ func (r *runner) circle(ctx context.Context, t *task) error {
 		if err != nil {
 			continue // Nothing is read from it now.
 		}
-		if r.places.learn(ctx, from.GoName(), from.Store, t.object.Namespace, c).Overlaps(t.lead) {
+		if r.places.learn(ctx, from.Store, t.object.Namespace, c).Overlaps(t.lead) {
 			return circular(from.secret, from.GVK.Kind+" \""+from.Key.Name+"\", which leads to the same place as this store")
 		}
 	}

@@ -45,7 +45,7 @@ func TestPlaces(t *testing.T) {
 	here := provider.Identity{Place: "here"}
 	learned := func(p *places, s *fakev1.FakeStore, c *somewhere) provider.Identity {
 		t.Helper()
-		is := p.learn(t.Context(), "FakeStore", s, "n", c)
+		is := p.learn(t.Context(), s, "n", c)
 		if diff := cmp.Diff(is, p.of(s, "n")); diff != "" {
 			t.Errorf("what was learned is not what is known: -want, +got:\n%s", diff)
 		}
@@ -79,7 +79,7 @@ func TestPlaces(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if is := p.learn(t.Context(), "FakeStore", storeOf("n", "other", "c"), "n", c); is == here || is.Place == "" {
+	if is := p.learn(t.Context(), storeOf("n", "other", "c"), "n", c); is == here || is.Place == "" {
 		t.Errorf("Another backend is %+v", is)
 	}
 }
@@ -139,9 +139,9 @@ func TestUsesAcrossNamespaces(t *testing.T) {
 				tc.store(theirs)
 			}
 			leads := &places{}
-			leads.learn(t.Context(), "FakeStore", own, "own", &somewhere{is: here})
+			leads.learn(t.Context(), own, "own", &somewhere{is: here})
 			if tc.place.Place != "" {
-				leads.learn(t.Context(), "FakeStore", theirs, "theirs", &somewhere{is: tc.place})
+				leads.learn(t.Context(), theirs, "theirs", &somewhere{is: tc.place})
 			}
 			routes, err := resolve.NewResolver(stored{own, theirs}, simulation.Scheme(), fake.NewServer().Kinds(), "", false)
 			if err != nil {

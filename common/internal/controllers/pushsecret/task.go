@@ -222,7 +222,7 @@ func (r *runner) open(ctx context.Context, loader *dispatch.Loader, t *task) err
 		return provider.NewError(provider.Invalid, "not implemented: this store cannot be written; use another")
 	}
 	t.pusher.Writer, t.pusher.Features = w, w.Features()
-	t.lead = r.places.learn(ctx, t.pusher.Kind, t.to.store, t.object.Namespace, c)
+	t.lead = r.places.learn(ctx, t.to.store, t.object.Namespace, c)
 	return r.circle(ctx, t)
 }
 

@@ -133,7 +133,7 @@ func TestHeirs(t *testing.T) {
 	check("Those who have been there come first. A server of one's own may tell any ID: what it uses stays, but is not given to it.",
 		push.Use{Property: "s", Heir: "seen"}, push.Use{Property: "k"}, push.Use{Property: "o"}, push.Use{Property: "w", Heir: "wishes"})
 	for _, s := range []*fakev1.FakeStore{own, elsewhere} {
-		leads.learn(t.Context(), "FakeStore", s, "n", &somewhere{is: provider.Identity{Place: "here"}})
+		leads.learn(t.Context(), s, "n", &somewhere{is: provider.Identity{Place: "here"}})
 	}
 	check("It is once its client has said that it leads there.",
 		push.Use{Property: "s", Heir: "seen"}, push.Use{Property: "k"}, push.Use{Property: "o", Heir: "own-server"}, push.Use{Property: "w", Heir: "wishes"})
