@@ -1,5 +1,5 @@
 // Package provider is the contract between the controllers of direct-secrets and the code of a provider. For a store, a
-// provider implements Connector and Client, and those of the optional interfaces (Batcher, Finder, Writer, Checker,
+// provider implements Connector and Client, and those of the optional interfaces (Batcher, Finder, Writer, Checker, Identifier,
 // io.Closer) that its service offers; for a generator, GeneratorConnector and Generator (Renewer, Cleaner, Checker,
 // io.Closer). The functions of this package find them by type assertion. Nothing here writes to Kubernetes.
 package provider

@@ -33,6 +33,11 @@ type Writer interface {
 	// changes no mark.
 	Update(ctx context.Context, t Target, seen Observed, data []byte) (Written, error)
 
+	// Mark gives a secret another mark, of the object that takes it over. It is Conflict if the secret is not as it was
+	// seen, its mark included; Token does not count. It makes no version, and the ID stays. It is called only where
+	// Create is Exclusive.
+	Mark(ctx context.Context, t Target, seen Observed, mark string) error
+
 	// Delete removes a secret; Conflict if it is not as it was seen. One that is gone is no error.
 	Delete(ctx context.Context, t Target, seen Observed) error
 }
@@ -107,6 +112,12 @@ func Create(ctx context.Context, kind string, w Writer, t Target, data []byte, m
 // Update changes a secret.
 func Update(ctx context.Context, kind string, w Writer, t Target, seen Observed, data []byte) (Written, error) {
 	return call(kind, "Update", "updating", func() (Written, error) { return w.Update(ctx, t, seen, data) })
+}
+
+// Mark gives a secret another mark.
+func Mark(ctx context.Context, kind string, w Writer, t Target, seen Observed, mark string) error {
+	_, err := call(kind, "Mark", "marking", func() (struct{}, error) { return struct{}{}, w.Mark(ctx, t, seen, mark) })
+	return err
 }
 
 // Delete removes a secret.

@@ -7,6 +7,7 @@ import (
 	"context"
 	"net/http"
 	"regexp"
+	"sync/atomic"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 
@@ -36,6 +37,8 @@ type Config struct {
 	// session makes a new session of spec.role each time, as caller; nil without a role.
 	session aws.CredentialsProvider
 	caller  aws.CredentialsProvider
+	// account is the number of the one that is worked in, once it is known.
+	account *atomic.Pointer[string]
 }
 
 // An Object is a store or generator Kind of AWS.
@@ -102,7 +105,7 @@ func newConfig(ctx context.Context, o Object, creds provider.Credentials) (*Conf
 	if err != nil {
 		return nil, err
 	}
-	c := &Config{Endpoint: endpoint}
+	c := &Config{Endpoint: endpoint, account: &atomic.Pointer[string]{}}
 	if spec.Auth == nil {
 		err = c.useAmbient(spec, creds, retryer)
 	} else {

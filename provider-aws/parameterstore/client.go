@@ -36,9 +36,10 @@ type api interface {
 }
 
 var (
-	_ provider.Batcher = &Client{}
-	_ provider.Finder  = &Client{}
-	_ provider.Checker = &Client{}
+	_ provider.Batcher    = &Client{}
+	_ provider.Finder     = &Client{}
+	_ provider.Checker    = &Client{}
+	_ provider.Identifier = &Client{}
 )
 
 // What the loops of common ask for, for these Kinds.
@@ -55,6 +56,11 @@ func Connect[S awsconfig.StoreObject](ctx context.Context, s S, creds provider.C
 	}
 	sdk := ssm.NewFromConfig(c.AWS, func(o *ssm.Options) { o.BaseEndpoint = cmp.Or(c.Endpoint, o.BaseEndpoint) })
 	return &Client{config: c, api: sdk}, nil
+}
+
+// Identity returns the account and the region of the store.
+func (c *Client) Identity(ctx context.Context) (provider.Identity, error) {
+	return c.config.Identity(ctx, "ssm")
 }
 
 // Close releases connections.

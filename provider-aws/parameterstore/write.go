@@ -301,8 +301,31 @@ func (c *Client) covered(ctx context.Context, key, name string, n int64, seen pr
 	return nil, nil
 }
 
-// Delete removes a parameter, which AWS does without a condition: so it is looked at right before.
+// Mark gives a parameter another mark.
+func (c *Client) Mark(ctx context.Context, t provider.Target, seen provider.Observed, mark string) error {
+	return awsconfig.Moved(c.ifSeen(ctx, t, seen, func(name string) error {
+		tags := tagList(map[string]string{awsconfig.MarkKey: mark})
+		in := &ssm.AddTagsToResourceInput{ResourceType: types.ResourceTypeForTaggingParameter, ResourceId: aws.String(name), Tags: tags}
+		_, err := do(ctx, c, c.api.AddTagsToResource, in, "AddTagsToResource", t.Key)
+		return err
+	}))
+}
+
+// Delete removes a parameter.
 func (c *Client) Delete(ctx context.Context, t provider.Target, seen provider.Observed) error {
+	err := c.ifSeen(ctx, t, seen, func(name string) error {
+		_, err := do(ctx, c, c.api.DeleteParameter, &ssm.DeleteParameterInput{Name: aws.String(name)}, "DeleteParameter", t.Key)
+		return err
+	})
+	if provider.IsNotFound(err) {
+		return nil
+	}
+	return err
+}
+
+// ifSeen does something to a parameter that is as it was seen. AWS has no condition for that: so it is looked at right
+// before.
+func (c *Client) ifSeen(ctx context.Context, t provider.Target, seen provider.Observed, do func(name string) error) error {
 	name, _, err := c.target(provider.Target{Key: t.Key})
 	if err != nil {
 		return err
@@ -312,19 +335,16 @@ func (c *Client) Delete(ctx context.Context, t provider.Target, seen provider.Ob
 		return err
 	}
 	defer leave()
-	var tags map[string]string
 	p, err := c.read(ctx, t.Key, name)
-	if err == nil {
-		tags, err = c.tagsOf(ctx, t.Key, name)
+	if err != nil {
+		return err
 	}
-	if err == nil && (versionOf(p) != seen.Version || idOf(p, tags) != seen.ID || tags[awsconfig.MarkKey] != seen.Mark) {
-		err = changed(t.Key)
+	tags, err := c.tagsOf(ctx, t.Key, name)
+	switch {
+	case err != nil:
+		return err
+	case versionOf(p) != seen.Version, idOf(p, tags) != seen.ID, tags[awsconfig.MarkKey] != seen.Mark:
+		return changed(t.Key)
 	}
-	if err == nil {
-		_, err = do(ctx, c, c.api.DeleteParameter, &ssm.DeleteParameterInput{Name: aws.String(name)}, "DeleteParameter", t.Key)
-	}
-	if provider.IsNotFound(err) {
-		return nil
-	}
-	return err
+	return do(name)
 }

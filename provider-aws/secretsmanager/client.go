@@ -47,9 +47,10 @@ type Object interface {
 }
 
 var (
-	_ provider.Batcher = &Client{}
-	_ provider.Finder  = &Client{}
-	_ provider.Checker = &Client{}
+	_ provider.Batcher    = &Client{}
+	_ provider.Finder     = &Client{}
+	_ provider.Checker    = &Client{}
+	_ provider.Identifier = &Client{}
 )
 
 // What the loops of common ask for, for these Kinds.
@@ -69,6 +70,11 @@ func Connect[S Object](ctx context.Context, s S, creds provider.Credentials) (pr
 
 func sdk(c *awsconfig.Config) *secretsmanager.Client {
 	return secretsmanager.NewFromConfig(c.AWS, func(o *secretsmanager.Options) { o.BaseEndpoint = cmp.Or(c.Endpoint, o.BaseEndpoint) })
+}
+
+// Identity returns the account and the region of the store.
+func (c *Client) Identity(ctx context.Context) (provider.Identity, error) {
+	return c.config.Identity(ctx, "secretsmanager")
 }
 
 // Close releases connections.

@@ -20,10 +20,14 @@ func TestPushProperties(t *testing.T) {
 }
 
 func harness(t *testing.T, aws *emulator.Server) conformance.Harness {
+	t.Setenv("AWS_ENDPOINT_URL_STS", aws.URL())
 	return conformance.Harness{
 		Connect: func(context.Context) (provider.Client, error) { return connectTo(t, aws.URL()) },
 		ConnectDenied: func(context.Context) (provider.Client, error) {
 			return connectTo(t, aws.URL(), awstest.WithKey("wrong", "wrong"))
+		},
+		ConnectElsewhere: func(context.Context) (provider.Client, error) {
+			return connectTo(t, aws.URL(), awstest.WithRegion("eu-central-1"))
 		},
 		ConnectTo: func(_ context.Context, url string) (provider.Client, error) { return connectTo(t, url) },
 		Server:    aws.URL(),

@@ -290,6 +290,28 @@ func (c *Client) settle(ctx context.Context, t provider.Target, seen provider.Ob
 	return err
 }
 
+// Mark gives a secret another mark, which AWS does without a condition: so it is looked at right before.
+func (c *Client) Mark(ctx context.Context, t provider.Target, seen provider.Observed, mark string) error {
+	if err := c.config.CheckKey(t.Key); err != nil {
+		return err
+	}
+	leave, err := c.config.Turn(ctx, cmp.Or(seen.ID, c.config.ID(t.Key)))
+	if err != nil {
+		return err
+	}
+	defer leave()
+	d, err := c.lookAgain(ctx, t.Key, seen)
+	switch {
+	case err != nil:
+		return err
+	case tagMap(d.Tags)[awsconfig.MarkKey] != seen.Mark:
+		return changed(t.Key)
+	}
+	in := &secretsmanager.TagResourceInput{SecretId: d.ARN, Tags: tagList(map[string]string{awsconfig.MarkKey: mark})}
+	_, err = do(ctx, c, c.api.TagResource, in, "TagResource", t.Key)
+	return awsconfig.Moved(err)
+}
+
 // Delete removes a secret, which AWS does without a condition: so it is looked at right before. A recovery
 // window goes by the store.
 func (c *Client) Delete(ctx context.Context, t provider.Target, seen provider.Observed) error {

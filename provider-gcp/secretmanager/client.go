@@ -61,9 +61,16 @@ type Client struct {
 }
 
 var (
-	_ provider.Finder  = &Client{}
-	_ provider.Checker = &Client{}
+	_ provider.Finder     = &Client{}
+	_ provider.Checker    = &Client{}
+	_ provider.Identifier = &Client{}
 )
+
+// Identity returns the project, or the location of it. Google is not called: an id and a number of one project are two
+// identities, which is safe.
+func (c *Client) Identity(context.Context) (provider.Identity, error) {
+	return provider.Identity{Place: c.config.Conn.CanonicalTarget() + " " + c.parent}, nil
+}
 
 // Close releases connections.
 func (c *Client) Close() error { return c.config.Close() }

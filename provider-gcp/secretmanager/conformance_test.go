@@ -24,6 +24,11 @@ func harness(srv *emulator.Server) conformance.Harness {
 			srv.RevokeKeys("revoked@test-project.iam.gserviceaccount.com")
 			return s.connect(ctx)
 		},
+		ConnectElsewhere: func(ctx context.Context) (provider.Client, error) {
+			s := storeOf(srv)
+			s.Spec.ProjectID = "other-project"
+			return s.connect(ctx)
+		},
 		ConnectTo: func(ctx context.Context, url string) (provider.Client, error) {
 			return readFrom(ctx, storeOf(srv), url)
 		},

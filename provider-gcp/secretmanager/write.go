@@ -225,27 +225,48 @@ func (c *Client) add(ctx context.Context, r remote, seen provider.Observed, data
 	return w, nil
 }
 
+// Mark gives a secret another mark.
+func (c *Client) Mark(ctx context.Context, t provider.Target, seen provider.Observed, mark string) error {
+	r, s, err := c.ifSeen(ctx, t.Key, seen)
+	if err != nil {
+		return goneIsConflict(err, r)
+	}
+	to := &pb.Secret{Name: r.name, Etag: s.GetEtag(), Annotations: overlay(s.GetAnnotations(), map[string]string{createdBy: mark})}
+	_, err = gcpconfig.Call(ctx, c.config, c.api.UpdateSecret,
+		&pb.UpdateSecretRequest{Secret: to, UpdateMask: &fieldmaskpb.FieldMask{Paths: []string{"annotations"}}}, params("secret.name", r.name))
+	return refusal(err, r)
+}
+
 // Delete removes a secret with all its versions.
 func (c *Client) Delete(ctx context.Context, t provider.Target, seen provider.Observed) error {
-	r, err := c.remoteOf(provider.Target{Key: t.Key})
-	if err != nil {
-		return err
-	}
-	s, err := c.secret(ctx, r)
+	r, s, err := c.ifSeen(ctx, t.Key, seen)
 	switch {
 	case provider.IsNotFound(err):
 		return nil
 	case err != nil:
 		return err
 	}
+	return c.remove(ctx, r, s.GetEtag())
+}
+
+// ifSeen returns a secret that is as it was seen. From then on its etag tells of changes, but not of versions.
+func (c *Client) ifSeen(ctx context.Context, key string, seen provider.Observed) (remote, *pb.Secret, error) {
+	r, err := c.remoteOf(provider.Target{Key: key})
+	if err != nil {
+		return r, nil, err
+	}
+	s, err := c.secret(ctx, r)
+	if err != nil {
+		return r, nil, err
+	}
 	v, err := c.enabled(ctx, r, latest)
 	switch {
 	case err != nil:
-		return err
+		return r, nil, err
 	case v.Version != seen.Version, idOfSecret(s) != seen.ID, s.GetAnnotations()[createdBy] != seen.Mark:
-		return changed(r)
+		return r, nil, changed(r)
 	}
-	return c.remove(ctx, r, s.GetEtag())
+	return r, s, nil
 }
 
 // remove removes a secret whose settings did not change since it had the etag.

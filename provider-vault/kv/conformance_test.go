@@ -9,6 +9,7 @@ import (
 
 	"github.com/direct-secrets/direct-secrets/common/provider"
 	"github.com/direct-secrets/direct-secrets/common/provider/conformance"
+	"github.com/direct-secrets/direct-secrets/provider-vault/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/provider-vault/vaulttest"
 )
 
@@ -20,6 +21,9 @@ func harness(t *testing.T) conformance.Harness {
 		Connect: func(ctx context.Context) (provider.Client, error) { return Connect(ctx, appRole(srv.URL), secrets) },
 		ConnectDenied: func(ctx context.Context) (provider.Client, error) {
 			return Connect(ctx, appRole(srv.URL, withSecretID("wrong")), secrets)
+		},
+		ConnectElsewhere: func(ctx context.Context) (provider.Client, error) {
+			return Connect(ctx, appRole(srv.URL, func(s *v1alpha1.VaultKVSpec) { s.Path = "other" }), secrets)
 		},
 		ConnectTo: func(ctx context.Context, url string) (provider.Client, error) {
 			return Connect(ctx, appRole(url), secrets)

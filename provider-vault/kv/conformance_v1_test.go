@@ -27,6 +27,7 @@ func harnessV1(t *testing.T) conformance.Harness {
 		ConnectDenied: func(ctx context.Context) (provider.Client, error) {
 			return Connect(ctx, appRole(srv.URL, old, withSecretID("wrong")), secrets)
 		},
+		ConnectElsewhere: func(ctx context.Context) (provider.Client, error) { return Connect(ctx, appRole(srv.URL), secrets) },
 		ConnectTo: func(ctx context.Context, url string) (provider.Client, error) {
 			return Connect(ctx, appRole(url, old), secrets)
 		},

@@ -62,9 +62,15 @@ type Client struct {
 }
 
 var (
-	_ provider.Finder  = &Client{}
-	_ provider.Checker = &Client{}
+	_ provider.Finder     = &Client{}
+	_ provider.Checker    = &Client{}
+	_ provider.Identifier = &Client{}
 )
+
+// Identity returns the mount. Vault is not called: what a server says of itself proves nothing.
+func (c *Client) Identity(context.Context) (provider.Identity, error) {
+	return provider.Identity{Place: c.vault.Place(c.mount)}, nil
+}
 
 // Close ends the session at Vault, and releases connections.
 func (c *Client) Close() error {

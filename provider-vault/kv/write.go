@@ -32,6 +32,7 @@ type writing interface {
 	create(ctx context.Context, c *Client, key string, data []byte, s settings, mark string) (provider.Written, error)
 	// update leaves the value alone if data is nil.
 	update(ctx context.Context, c *Client, key string, seen provider.Observed, data []byte, s settings) (provider.Written, error)
+	mark(ctx context.Context, c *Client, key string, seen provider.Observed, mark string) error
 	remove(ctx context.Context, c *Client, key string, seen provider.Observed) error
 }
 
@@ -102,6 +103,17 @@ func (c *Client) Update(ctx context.Context, t provider.Target, seen provider.Ob
 		return provider.Written{}, err
 	}
 	return c.engine.update(ctx, c, t.Key, seen, data, s)
+}
+
+// Mark gives a secret another mark. Vault does so without a condition, so the secret is looked at right before.
+func (c *Client) Mark(ctx context.Context, t provider.Target, seen provider.Observed, mark string) error {
+	if err := checkKey(t.Key); err != nil {
+		return err
+	}
+	if err := c.checkMounted(ctx); err != nil {
+		return err
+	}
+	return gone(c.engine.mark(ctx, c, t.Key, seen, mark))
 }
 
 // Delete removes a secret with all its versions and its metadata. Vault does so without a condition, so the
@@ -232,6 +244,10 @@ func (e kv1) create(ctx context.Context, c *Client, key string, data []byte, _ s
 
 func (e kv1) update(ctx context.Context, c *Client, key string, _ provider.Observed, data []byte, s settings) (provider.Written, error) {
 	return e.create(ctx, c, key, data, s, "")
+}
+
+func (kv1) mark(context.Context, *Client, string, provider.Observed, string) error {
+	return provider.NewError(provider.Invalid, "not implemented: KV v1 has no place for a mark")
 }
 
 func (e kv1) remove(ctx context.Context, c *Client, key string, seen provider.Observed) error {

@@ -129,11 +129,11 @@ func (e kv2) create(ctx context.Context, c *Client, key string, data []byte, s s
 		return provider.Written{}, err
 	}
 	s = s.marked(mark)
-	err = e.mark(ctx, c, key, made, s)
+	err = e.sign(ctx, c, key, made, s)
 	if class := provider.ClassOf(err); err != nil && (class == provider.Unavailable || class == provider.Throttled) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), markTimeout)
 		defer cancel()
-		err = e.mark(ctx, c, key, made, s)
+		err = e.sign(ctx, c, key, made, s)
 	}
 	if err != nil {
 		return provider.Written{}, err
@@ -141,9 +141,9 @@ func (e kv2) create(ctx context.Context, c *Client, key string, data []byte, s s
 	return provider.Written{Version: strconv.FormatInt(number, 10), ID: made.Created}, nil
 }
 
-// mark gives a secret its mark if it began with the version that was made. One that had metadata before,
+// sign gives a secret its mark if it began with the version that was made. One that had metadata before,
 // or that was made again since, is somebody else's.
-func (e kv2) mark(ctx context.Context, c *Client, key string, made kv2Version, s settings) error {
+func (e kv2) sign(ctx context.Context, c *Client, key string, made kv2Version, s settings) error {
 	m, err := e.look(ctx, c, key)
 	if err == nil && m.Created != made.Created {
 		err = changed(key)
@@ -193,6 +193,19 @@ func (e kv2) settle(ctx context.Context, c *Client, key string, m kv2Metadata, s
 		err = c.refused(ctx, err, r)
 	}
 	return err
+}
+
+// mark goes by the number of the version, since an update since has made another token.
+func (e kv2) mark(ctx context.Context, c *Client, key string, seen provider.Observed, mark string) error {
+	m, err := e.look(ctx, c, key)
+	switch {
+	case err != nil:
+		return err
+	case m.Created != seen.ID, m.Custom[markKey] != seen.Mark,
+		seen.Version == "" && m.token() != seen.Token, seen.Version != "" && strconv.FormatInt(m.Current, 10) != seen.Version:
+		return changed(key)
+	}
+	return e.settle(ctx, c, key, m, settings{}.marked(mark))
 }
 
 func (e kv2) remove(ctx context.Context, c *Client, key string, seen provider.Observed) error {

@@ -65,6 +65,9 @@ func (c *Client) call(ctx context.Context, session func(context.Context) (*Sessi
 // Prolong renews the token of a session, if it can be.
 func (c *Client) Prolong(ctx context.Context, s *Session) error { return c.logins.prolong(ctx, s) }
 
+// Place names a path on the server. A namespace is the beginning of a path.
+func (c *Client) Place(path string) string { return c.server.place(path) }
+
 // Check proves address and login. What is denied beyond the login does not count.
 func (c *Client) Check(ctx context.Context) error {
 	_, err := c.Call(ctx, func(s *Session) (Answer, error) {

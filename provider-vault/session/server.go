@@ -2,7 +2,9 @@ package session
 
 import (
 	"context"
+	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"strings"
 	"time"
@@ -77,6 +79,27 @@ func (s *server) client(config *api.Config, namespace, token string) (*api.Clien
 	}
 	c.SetWrappingLookupFunc(func(string, string) string { return "" })
 	return c, nil
+}
+
+// place names a path on the server. Headers count, since a proxy may go by them.
+func (s *server) place(path string) string {
+	u, err := url.Parse(s.config.Address)
+	if err != nil {
+		return s.config.Address + " " + path // checkAddress has let none through.
+	}
+	host, port := strings.ToLower(u.Hostname()), u.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	}
+	address := url.URL{Scheme: u.Scheme, Host: net.JoinHostPort(host, port), Path: strings.Trim(u.Path, "/")}
+	header := s.header.Clone()
+	header.Del(api.HeaderInconsistent)
+	var sent strings.Builder
+	_ = header.Write(&sent) // In order, and it never fails.
+	if namespace := strings.Trim(s.namespace, "/"); namespace != "" {
+		path = namespace + "/" + path
+	}
+	return address.String() + " " + path + " " + sent.String()
 }
 
 func (s *server) close() { s.transport.CloseIdleConnections() }

@@ -18,13 +18,22 @@ type Pusher struct {
 	// Kind is the store's, for metrics.
 	Kind   string
 	Writer provider.Writer
-	// InUse returns the properties of a remote secret to which other objects push, "" for all of it. id is that of the
-	// secret as it was seen. It is asked before anything is removed; nil if there are no other objects.
-	InUse func(ctx context.Context, key, id string) ([]string, error)
+	// Others are nil if there are no other objects.
+	Others Others
 	// Current returns ErrOld if what is wanted is no longer what the object wants. It is asked before each write; again is
 	// true if somebody else has written meanwhile, and then no former answer counts. It is nil for values that never
 	// change.
 	Current func(ctx context.Context, again bool) error
+}
+
+// Others are the other objects that push to a store.
+type Others interface {
+	// InUse returns what they push to a remote secret. id is that of the secret as it was seen. It is asked before anything
+	// is removed.
+	InUse(ctx context.Context, key, id string) ([]Use, error)
+	// Bequeath has them know what they take over of a remote secret, before its mark becomes that of heir, if that is not
+	// empty. It is Conflict if any of them is not there any more.
+	Bequeath(ctx context.Context, key string, bequests []Bequest, heir string) error
 }
 
 // An Outcome is what came of one remote secret.
@@ -35,7 +44,8 @@ type Outcome struct {
 	Exists []string
 	// Left are entries that this object created and that stay, because somebody else changed them.
 	Left []v1alpha1.PushEntryStatus
-	// Released are entries that this object created and that stay, because other objects push there.
+	// Released are entries that this object created and that stay, because other objects push there, none of which removes
+	// them later.
 	Released []v1alpha1.PushEntryStatus
 	// Wrote and Deleted say what was done.
 	Wrote, Deleted bool
@@ -116,6 +126,27 @@ func (p *Pusher) try(ctx context.Context, t provider.Target, want []Value, known
 		out.Deleted = true
 	}
 	out.Entries = versioned(d.Then, now)
+	return p.bequeath(ctx, t, s, d, now, out)
+}
+
+// bequeath leaves to others what stays of an object, if anything does. The secret is as it was written now, and out is what came of that.
+func (p *Pusher) bequeath(ctx context.Context, t provider.Target, s State, d Decision, now provider.Written, out Outcome) Outcome {
+	if len(d.Bequests) == 0 && d.Heir == "" {
+		return out
+	}
+	err := p.Others.Bequeath(ctx, t.Key, d.Bequests, d.Heir)
+	if err == nil && d.Heir != "" {
+		is := *s.Seen
+		is.Version, is.ID = now.Version, now.ID
+		err = provider.Mark(ctx, p.Kind, p.Writer, t, is, d.Heir)
+	}
+	switch c := provider.ClassOf(err); {
+	case err == nil:
+	case c == provider.Denied, c == provider.Invalid: // Who may not change marks is not held for that.
+		out.Released = append(out.Released, d.bequeathed(s.Known)...)
+	default:
+		return failed(s.Known, moved(err))
+	}
 	return out
 }
 
@@ -138,11 +169,11 @@ func (p *Pusher) gather(ctx context.Context, t provider.Target, want []Value, kn
 	default:
 		return s, err
 	}
-	if p.InUse == nil || !p.Deletes || len(s.obsolete()) == 0 {
+	if p.Others == nil || !p.Deletes || len(s.obsolete()) == 0 {
 		return s, nil
 	}
 	var err error
-	s.InUse, err = p.InUse(ctx, t.Key, s.Seen.ID)
+	s.InUse, err = p.Others.InUse(ctx, t.Key, s.Seen.ID)
 	return s, err
 }
 

@@ -122,3 +122,59 @@ func TestOldSourceWritesNothing(t *testing.T) {
 		t.Errorf("%d writes", n)
 	}
 }
+
+// sharing is another object that uses all of a remote secret.
+type sharing struct{ err error }
+
+func (sharing) InUse(context.Context, string, string) ([]push.Use, error) {
+	return []push.Use{{Heir: "other"}}, nil
+}
+
+func (s sharing) Bequeath(context.Context, string, []push.Bequest, string) error { return s.err }
+
+// TestTakenOver has an object go whose remote secret another one takes over.
+func TestTakenOver(t *testing.T) {
+	failing := func(c provider.Class) *fake.Fault {
+		return &fake.Fault{Call: fake.CallMark, Err: provider.NewError(c, "boom")}
+	}
+	cases := map[string]struct {
+		reason string
+		fault  *fake.Fault
+		gone   error
+		mark   string
+		class  provider.Class
+		// entries and released are how many the object still has, and how many it leaves behind.
+		entries, released int
+	}{
+		"Taken":       {"It has the mark of the other one.", nil, nil, "other", "", 0, 0},
+		"Unavailable": {"A mark that cannot be written now is written later.", failing(provider.Unavailable), nil, "me", provider.Unavailable, 1, 0},
+		"Denied":      {"An object is not held since it may not change marks.", failing(provider.Denied), nil, "me", "", 0, 1},
+		"Gone":        {"Nothing is given to an object that is gone.", nil, provider.NewError(provider.Conflict, "gone"), "me", provider.Conflict, 1, 0},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			b := fake.New()
+			c, err := b.Connect(t.Context(), "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			w, err := provider.AsWriter(c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p := push.Pusher{Kind: "FakeStore", Writer: w, Policies: push.Policies{Mark: "me", Deletes: true, Features: w.Features()}}
+			made := p.Apply(t.Context(), provider.Target{Key: "db"}, []push.Value{{Data: []byte("one")}}, nil)
+			if tc.fault != nil {
+				b.Inject(*tc.fault)
+			}
+			p.Others = sharing{tc.gone}
+			o := p.Apply(t.Context(), provider.Target{Key: "db"}, nil, made.Entries)
+			if diff := cmp.Diff([]any{tc.mark, tc.entries, tc.released}, []any{b.Mark("db"), len(o.Entries), len(o.Released)}); diff != "" {
+				t.Errorf("%s\nerror %v; mark, entries and what is left behind: -want, +got:\n%s", tc.reason, o.Err, diff)
+			}
+			if (o.Err == nil) != (tc.class == "") || o.Err != nil && provider.ClassOf(o.Err) != tc.class {
+				t.Errorf("%s\nerror %v, want one of class %q", tc.reason, o.Err, tc.class)
+			}
+		})
+	}
+}

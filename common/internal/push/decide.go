@@ -47,8 +47,13 @@ type Decision struct {
 	// Left are the entries that this object created and that are not removed, because somebody else has
 	// changed them since.
 	Left []v1alpha1.PushEntryStatus
-	// Released are the entries that this object created and that are not removed, because other objects push there.
+	// Released are the entries that this object created and that are not removed, because other objects push there, none of
+	// which removes them later.
 	Released []v1alpha1.PushEntryStatus
+	// Bequests are what this object created and leaves to others, which remove it later.
+	Bequests []Bequest
+	// Heir is the mark that the secret gets after the action, of who takes it over; empty for none.
+	Heir string
 	// Errs say which values are not written, and why.
 	Errs []error
 }
@@ -62,11 +67,22 @@ type State struct {
 	Known []v1alpha1.PushEntryStatus
 	// Seen is nil if the secret does not exist.
 	Seen *provider.Observed
-	// InUse are the properties to which other objects push, "" for the whole secret.
-	InUse []string
+	// InUse is what other objects push there.
+	InUse []Use
 	// Former returns the value of an earlier version; false if it cannot be had.
 	Former func(version string) ([]byte, bool)
 }
+
+// A Use is what another object pushes to a remote secret.
+type Use struct {
+	// Property is "" for the whole secret.
+	Property string
+	// Heir is the mark of the object, if it removes what it has created; empty if it never does.
+	Heir string
+}
+
+// A Bequest is a property that another object takes over, "" for the whole secret.
+type Bequest Use
 
 // Decide says what is to be done to one remote secret.
 func Decide(s State) Decision {
@@ -82,6 +98,7 @@ func Decide(s State) Decision {
 	if d.postpones() && s.Seen != nil {
 		d.Then = append(d.Then, d.untouchedNow()...)
 	}
+	d.Heir = heirOf(d)
 	return d.Decision
 }
 
@@ -264,12 +281,12 @@ func (d *decider) properties() {
 	doc = d.remove(doc)
 	switch {
 	case d.Action == Delete:
+	case len(d.Want) == 0 && d.emptied(doc):
+		d.Action = Delete
 	case bytes.Equal(before, doc):
 		if len(d.Want) > len(d.Errs) {
 			d.metadata()
 		}
-	case len(d.Want) == 0 && doc.isEmpty() && d.mine() && !d.inUse(""):
-		d.Action = Delete
 	default:
 		d.Action, d.Data = Update, doc
 	}

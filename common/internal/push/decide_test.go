@@ -82,10 +82,13 @@ func TestDecide(t *testing.T) {
 		"RemoveAdopted":   {"What was adopted stays.", replace, adopt, true, strong, nil, []entry{{Version: "1", ID: "i"}}, seen("v", "1", ""), nil, want{Nothing, "", nil, nil, 0, ""}},
 		"RemoveUnmarked":  {"Without our mark it stays, whatever the status says.", replace, adopt, true, strong, nil, []entry{known("", "1")}, seen("v", "1", ""), nil, want{Nothing, "", nil, nil, 1, ""}},
 		"RemoveMoved":     {"What others changed stays.", replace, adopt, true, strong, nil, []entry{known("", "1")}, seen("x", "2", mine), nil, want{Nothing, "", nil, nil, 1, ""}},
+		"RemoveHollowed":  {"Also if they made an empty object of it.", replace, adopt, true, strong, nil, []entry{known("", "1")}, seen("{}", "2", mine), nil, want{Nothing, "", nil, nil, 1, ""}},
 		"RemoveRemade":    {"So does another of the same name and version.", replace, adopt, true, strong, nil, []entry{{Version: "1", ID: "j", Created: true}}, seen("v", "1", mine), nil, want{Nothing, "", nil, nil, 1, ""}},
 		"RemoveGone":      {"What is gone needs no removal.", replace, adopt, true, strong, nil, []entry{known("", "1")}, nil, nil, want{Nothing, "", nil, nil, 0, ""}},
 		"RemoveProperty":  {"A property goes, and the others stay.", replace, adopt, true, strong, nil, []entry{known("b", "1")}, seen(`{"a":1,"b":"2"}`, "1", mine), nil, want{Update, `{"a":1}`, nil, nil, 0, ""}},
 		"RemoveLast":      {"With its last property the secret goes, if this object created it.", replace, adopt, true, strong, nil, []entry{known("b", "1")}, seen(`{"b":"2"}`, "1", mine), nil, want{Delete, "", nil, nil, 0, ""}},
+		"RemoveEmptied":   {"So it does where somebody else took the property out: nothing is left in it.", replace, adopt, true, strong, nil, []entry{known("b", "1")}, seen(`{}`, "2", mine), nil, want{Delete, "", nil, nil, 0, ""}},
+		"RemoveEmptyElse": {"What another created and nobody has anything in is theirs.", replace, adopt, true, strong, nil, []entry{known("b", "1")}, seen(`{}`, "2", "other"), nil, want{Nothing, "", nil, nil, 0, ""}},
 		"RemoveLastElse":  {"If another created it, it stays without properties.", replace, adopt, true, strong, nil, []entry{known("b", "1")}, seen(`{"b":"2"}`, "1", "other"), nil, want{Update, `{}`, nil, nil, 0, ""}},
 		"RemoveSome":      {"One is taken out while the other is written, by one update.", replace, adopt, true, strong, []Value{value("a", "1")}, []entry{known("a", "1"), known("b", "1")}, seen(`{"a":"x","b":"2"}`, "1", mine), nil, want{Update, `{"a":"1"}`, []string{"a"}, nil, 0, ""}},
 		"RemoveChanged":   {"A property that others changed stays.", replace, adopt, true, strong, nil, []entry{known("b", "1")}, seen(`{"b":"y"}`, "2", mine), map[string]string{"1": `{"b":"x"}`}, want{Nothing, "", nil, nil, 1, ""}},
@@ -100,7 +103,7 @@ func TestDecide(t *testing.T) {
 		"RemovePOther":    {"A property that only begins alike is another.", replace, adopt, true, strong, nil, []entry{known("b", "1")}, seen(`{"a":1,"b":"2"}`, "1", mine), nil, want{Update, `{"a":1}`, nil, nil, 0, ""}},
 		"RemoveLastUse":   {"A secret to which another object is about to push a property stays without its last one.", replace, adopt, true, strong, nil, []entry{known("b", "1")}, seen(`{"b":"2"}`, "1", mine), nil, want{Update, `{}`, nil, nil, 0, ""}},
 	}
-	inUse := map[string][]string{"RemoveInUse": {""}, "RemoveInUseP": {"x"}, "RemovePInUse": {"b.c"}, "RemovePInside": {"b"}, "RemovePOther": {"bc"}, "RemoveLastUse": {"x"}}
+	inUse := map[string][]Use{"RemoveInUse": {{}}, "RemoveInUseP": {{Property: "x"}}, "RemovePInUse": {{Property: "b.c"}}, "RemovePInside": {{Property: "b"}}, "RemovePOther": {{Property: "bc"}}, "RemoveLastUse": {{Property: "x"}}}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			d := Decide(State{
@@ -122,6 +125,59 @@ func TestDecide(t *testing.T) {
 			}
 			if diff := cmp.Diff(tc.then, got); diff != "" {
 				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// TestBequeath has an object go whose remote secret others use. Who removes what they created gets what they push, and its
+// mark.
+func TestBequeath(t *testing.T) {
+	const me = "me"
+	created := func(property string) v1alpha1.PushEntryStatus {
+		return v1alpha1.PushEntryStatus{Property: property, Version: "1", ID: "i", Created: true}
+	}
+	type want struct {
+		Action   Action
+		Bequests []Bequest
+		Heir     string
+		Released []string
+	}
+	cases := map[string]struct {
+		reason string
+		wants  []Value
+		known  string
+		data   string
+		mark   string
+		others []Use
+		want   want
+	}{
+		"Nobody":     {"What nobody uses goes.", nil, "", "v", me, nil, want{Action: Delete}},
+		"Whole":      {"The other one gets it.", nil, "", "v", me, []Use{{"", "b"}}, want{Bequests: []Bequest{{"", "b"}}, Heir: "b"}},
+		"Keeps":      {"One that removes nothing gets nothing.", nil, "", "v", me, []Use{{"", ""}}, want{Released: []string{""}}},
+		"Second":     {"Whoever removes it gets it, whoever else uses it.", nil, "", "v", me, []Use{{"", ""}, {"", "c"}}, want{Bequests: []Bequest{{"", "c"}}, Heir: "c"}},
+		"Property":   {"A property is for who pushes it, and so is the secret.", nil, "a", `{"a":"1"}`, me, []Use{{"a", "b"}}, want{Bequests: []Bequest{{"a", "b"}}, Heir: "b"}},
+		"Properties": {"Everyone who pushes it gets it; the secret has one mark.", nil, "a", `{"a":"1"}`, me, []Use{{"a", "b"}, {"a", "c"}}, want{Bequests: []Bequest{{"a", "b"}, {"a", "c"}}, Heir: "b"}},
+		"Part":       {"Who pushes a part has not made the whole, but has the secret.", nil, "", `{"a":"1"}`, me, []Use{{"a", "b"}}, want{Heir: "b", Released: []string{""}}},
+		"Beside":     {"A secret that others have properties in goes with the last of them.", nil, "a", `{"a":"1","b":"2"}`, me, []Use{{"b", "b"}}, want{Action: Update, Heir: "b"}},
+		"WholeFirst": {"First of all it is for one that pushes all of it.", nil, "a", `{"a":"1"}`, me, []Use{{"a", "b"}, {"", "c"}}, want{Bequests: []Bequest{{"a", "b"}}, Heir: "c"}},
+		"Others":     {"What another created is not this one's to give.", nil, "a", `{"a":"1"}`, "z", []Use{{"a", "b"}}, want{Bequests: []Bequest{{"a", "b"}}}},
+		"Own":        {"What this object pushes by another store stays its own.", nil, "", "v", me, []Use{{"", "b"}, {"", me}}, want{Bequests: []Bequest{{"", "b"}, {"", me}}}},
+		"Stays":      {"Who keeps a property keeps the secret.", []Value{{Property: "b", Data: []byte("2")}}, "a", `{"a":"1","b":"2"}`, me, []Use{{"a", "b"}}, want{Bequests: []Bequest{{"a", "b"}}}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			d := Decide(State{
+				Policies: Policies{Deletes: true, Mark: me, Features: provider.Features{Exclusive: true, Guarded: true}},
+				Want:     tc.wants, Known: []v1alpha1.PushEntryStatus{created(tc.known)}, InUse: tc.others,
+				Seen: &provider.Observed{Data: []byte(tc.data), Version: "1", ID: "i", Mark: tc.mark},
+			})
+			got := want{Action: d.Action, Bequests: d.Bequests, Heir: d.Heir}
+			for _, e := range d.Released {
+				got.Released = append(got.Released, e.Property)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s\nDecide(...): -want, +got:\n%s", tc.reason, diff)
 			}
 		})
 	}

@@ -142,6 +142,17 @@ func (c *storeClient) Update(ctx context.Context, t provider.Target, seen provid
 	return w, err
 }
 
+// Mark implements provider.Writer.
+func (c *storeClient) Mark(ctx context.Context, t provider.Target, seen provider.Observed, mark string) error {
+	return c.write(ctx, "mark", t.Key, func(r *remote) error {
+		if r == nil || r.id != seen.ID || fmt.Sprint(r.version) != seen.Version || r.mark != seen.Mark {
+			return provider.NewError(provider.Conflict, "secret %q has changed", t.Key)
+		}
+		r.mark = mark
+		return nil
+	})
+}
+
 // Delete implements provider.Writer.
 func (c *storeClient) Delete(ctx context.Context, t provider.Target, seen provider.Observed) error {
 	return c.write(ctx, "delete", t.Key, func(r *remote) error {

@@ -21,6 +21,7 @@ var sharedChecks = []check{
 	{"read/wrong-credentials", provider.CapabilityRead, "With wrong credentials nothing is known to be missing.", wrongCredentials("Get")},
 	{"batch/wrong-credentials", provider.CapabilityBatch, "Nor is it for any entry of a batch.", wrongCredentials("GetBatch")},
 	{"find/wrong-credentials", provider.CapabilityFind, "A list that may not be seen is not empty.", wrongCredentials("Find")},
+	{"identity", identifies, "Stores of one place are known to be, and those of others never taken for it.", identity},
 	{"concurrent", provider.CapabilityRead, "One client serves all workers at the same time. Run with -race.", concurrent},
 }
 
@@ -142,4 +143,48 @@ func entriesOf(names []string, refs []provider.Ref) []entry {
 		entries = append(entries, entry{ref: ref, leaf: names[i]})
 	}
 	return entries
+}
+
+// identifies stands for the interface provider.Identifier, which is no capability that users are shown.
+const identifies = "Identity"
+
+// identity compares a client with another of the same place, and with one of another place.
+func identity(ctx context.Context, e *env) error {
+	if e.h.ConnectElsewhere == nil {
+		return errors.New("harness: ConnectElsewhere is missing")
+	}
+	here, err := e.identityOf(ctx, e.h.Connect)
+	if err != nil {
+		return err
+	}
+	again, err := e.identityOf(ctx, e.h.Connect)
+	if err != nil {
+		return err
+	}
+	there, err := e.identityOf(ctx, e.h.ConnectElsewhere)
+	switch {
+	case err != nil:
+		return errors.Wrap(err, "elsewhere")
+	case here != again:
+		return errors.Errorf("two clients of one place say %+v and %+v", here, again)
+	case here.Overlaps(there):
+		return errors.Errorf("clients of two places say %+v and %+v", here, there)
+	}
+	return nil
+}
+
+// identityOf asks a new client twice where its secrets live.
+func (e *env) identityOf(ctx context.Context, connect func(context.Context) (provider.Client, error)) (provider.Identity, error) {
+	c, err := connect(ctx)
+	if err != nil {
+		return provider.Identity{}, errors.Wrap(err, "cannot connect")
+	}
+	first, err := provider.Identify(ctx, c)
+	if err == nil {
+		var second provider.Identity
+		if second, err = provider.Identify(ctx, c); err == nil && first != second {
+			err = errors.Errorf("one client says first %+v, then %+v", first, second)
+		}
+	}
+	return first, errors.Join(err, provider.Close(c))
 }

@@ -36,6 +36,10 @@ type Harness struct {
 	// connecting already logs in.
 	ConnectDenied func(ctx context.Context) (provider.Client, error)
 
+	// ConnectElsewhere returns a client that works, of another place: another account, project or mount. It is needed for an
+	// Identifier.
+	ConnectElsewhere func(ctx context.Context) (provider.Client, error)
+
 	// Put stores data as the current version of key; older versions stay. No tags leaves those
 	// that the secret has. It goes to the provider directly, not through a client.
 	Put func(ctx context.Context, key string, data []byte, tags map[string]string) error
@@ -150,6 +154,9 @@ func Checks(ctx context.Context, h Harness) ([]Check, error) {
 		return nil, errors.Wrap(err, "cannot connect")
 	}
 	caps := provider.Capabilities(c)
+	if _, ok := c.(provider.Identifier); ok {
+		caps = append(caps, identifies)
+	}
 	if err := provider.Close(c); err != nil {
 		return nil, errors.Wrap(err, "cannot close a client")
 	}
@@ -201,7 +208,7 @@ func (h Harness) complete() Harness {
 // check is a Check before it is tied to a harness.
 type check struct {
 	name   string
-	needs  string // a capability
+	needs  string // a capability, or identifies
 	reason string
 	run    func(ctx context.Context, e *env) error
 }

@@ -28,6 +28,8 @@ var writeChecks = []check{
 	{"write/update-same", provider.CapabilityWrite, "The same value again makes no version.", writeUpdateSame},
 	{"write/update-moved", provider.CapabilityWrite, "What somebody else wrote meanwhile is refused, or handed back.", writeUpdateMoved},
 	{"write/update-gone", provider.CapabilityWrite, "A secret that is gone is not made again by an update.", writeUpdateGone},
+	{"write/mark", provider.CapabilityWrite, "What is taken over bears the mark of who takes it, is else as it was, and goes with that mark.", writeMark},
+	{"write/mark-moved", provider.CapabilityWrite, "What somebody else wrote or marked meanwhile is not taken over.", writeMarkMoved},
 	{"write/delete", provider.CapabilityWrite, "What is deleted is gone, and deleting it again is no error.", writeDelete},
 	{"write/delete-moved", provider.CapabilityWrite, "What somebody else wrote meanwhile is not deleted.", writeDeleteMoved},
 	{"write/unmarked", provider.CapabilityWrite, "A secret that others created bears no mark, and an update gives it none.", writeUnmarked},
@@ -261,6 +263,60 @@ func writeUpdateGone(ctx context.Context, e *env) error {
 	return errors.Join(hasClass(err, provider.Conflict), e.absent(ctx, t))
 }
 
+func writeMark(ctx context.Context, e *env) error {
+	if !e.writer().Features().Exclusive {
+		return nil
+	}
+	t := e.target("a")
+	if len(e.h.Metadata) > 0 {
+		t.Metadata = []byte(e.h.Metadata[0])
+	}
+	e.owes(t.Key)
+	if _, err := e.writer().Create(ctx, t, value("a"), mark); err != nil {
+		return errors.Wrap(err, "Create")
+	}
+	o, err := e.observes(ctx, t)
+	if err != nil {
+		return err
+	}
+	w, err := e.writer().Update(ctx, t, o, value("b"))
+	if err != nil {
+		return errors.Wrap(err, "Update")
+	}
+	o.Version, o.ID = w.Version, w.ID // Token is as it was before.
+	if err := e.writer().Mark(ctx, t, o, other); err != nil {
+		return errors.Wrap(err, "Mark")
+	}
+	now, err := e.observes(ctx, t)
+	if err == nil && (now.Version != w.Version || now.ID != w.ID || len(now.Drift) > 0) {
+		err = errors.Errorf("after Mark it has version %q and ID %q instead of %q and %q, and drifts in %q", now.Version, now.ID, w.Version, w.ID, now.Drift)
+	}
+	return errors.Join(err, e.holds(ctx, t, value("b"), other), errors.Wrap(e.writer().Delete(ctx, t, now), "Delete"), e.absent(ctx, t))
+}
+
+func writeMarkMoved(ctx context.Context, e *env) error {
+	if !e.writer().Features().Exclusive {
+		return nil
+	}
+	t := e.target("a")
+	o, err := e.creates(ctx, "a", mark)
+	if err != nil {
+		return err
+	}
+	theirs := o
+	theirs.Mark = other
+	err = hasClass(e.writer().Mark(ctx, t, theirs, other), provider.Conflict)
+	if err := errors.Join(errors.Wrap(err, "of another mark"), e.holds(ctx, t, value("a"), mark), e.write(ctx, t.Key, value("theirs"), nil)); err != nil {
+		return err
+	}
+	err = hasClass(e.writer().Mark(ctx, t, o, other), provider.Conflict)
+	if err := errors.Join(errors.Wrap(err, "of another value"), e.holds(ctx, t, value("theirs"), mark), e.delete(ctx, t.Key)); err != nil {
+		return err
+	}
+	err = hasClass(e.writer().Mark(ctx, t, o, other), provider.Conflict)
+	return errors.Join(errors.Wrap(err, "of what is gone"), e.absent(ctx, t))
+}
+
 func writeDelete(ctx context.Context, e *env) error {
 	t := e.target("a")
 	o, err := e.creates(ctx, "a", mark)
@@ -406,10 +462,10 @@ func writeTooLarge(ctx context.Context, e *env) error {
 	)
 }
 
-// writeCalls are the four of a Writer, each on a secret of its own that fits it.
+// writeCalls are those of a Writer, each on a secret of its own that fits it.
 func (e *env) writeCalls(ctx context.Context) (map[string]func(context.Context) error, func() error, error) {
-	var seen [3]provider.Observed
-	leaves := []string{"observed", "updated", "deleted"}
+	var seen [4]provider.Observed
+	leaves := []string{"observed", "updated", "deleted", "marked"}
 	for i, leaf := range leaves {
 		var err error
 		if seen[i], err = e.creates(ctx, leaf, mark); err != nil {
@@ -418,24 +474,28 @@ func (e *env) writeCalls(ctx context.Context) (map[string]func(context.Context) 
 	}
 	w := e.writer()
 	e.owes(e.key("created"))
-	return map[string]func(context.Context) error{
-			"Observe": func(ctx context.Context) error { _, err := w.Observe(ctx, e.target("observed")); return err },
-			"Create": func(ctx context.Context) error {
-				_, err := w.Create(ctx, e.target("created"), value("created"), mark)
-				return err
-			},
-			"Update": func(ctx context.Context) error {
-				_, err := w.Update(ctx, e.target("updated"), seen[1], value("b"))
-				return err
-			},
-			"Delete": func(ctx context.Context) error { return w.Delete(ctx, e.target("deleted"), seen[2]) },
-		}, func() error {
-			errs := []error{e.absent(ctx, e.target("created"))}
-			for _, leaf := range leaves {
-				errs = append(errs, e.holds(ctx, e.target(leaf), value(leaf), mark))
-			}
-			return errors.Join(errs...)
-		}, nil
+	calls := map[string]func(context.Context) error{
+		"Observe": func(ctx context.Context) error { _, err := w.Observe(ctx, e.target("observed")); return err },
+		"Create": func(ctx context.Context) error {
+			_, err := w.Create(ctx, e.target("created"), value("created"), mark)
+			return err
+		},
+		"Update": func(ctx context.Context) error {
+			_, err := w.Update(ctx, e.target("updated"), seen[1], value("b"))
+			return err
+		},
+		"Delete": func(ctx context.Context) error { return w.Delete(ctx, e.target("deleted"), seen[2]) },
+	}
+	if w.Features().Exclusive {
+		calls["Mark"] = func(ctx context.Context) error { return w.Mark(ctx, e.target("marked"), seen[3], other) }
+	}
+	return calls, func() error {
+		errs := []error{e.absent(ctx, e.target("created"))}
+		for _, leaf := range leaves {
+			errs = append(errs, e.holds(ctx, e.target(leaf), value(leaf), mark))
+		}
+		return errors.Join(errs...)
+	}, nil
 }
 
 func writeFailure(ctx context.Context, e *env) error {

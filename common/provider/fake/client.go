@@ -2,6 +2,7 @@ package fake
 
 import (
 	"context"
+	"fmt"
 	"iter"
 	"strings"
 
@@ -86,6 +87,11 @@ func (r reader) Get(ctx context.Context, ref provider.Ref) (provider.Value, erro
 	}
 	res := r.c.b.entry(ctx, CallGet, ref)
 	return res.Value, res.Err
+}
+
+// Identity is that of the backend. It is no call: a service is known by its address.
+func (r reader) Identity(context.Context) (provider.Identity, error) {
+	return provider.Identity{Place: fmt.Sprintf("fake %p", r.c.b)}, nil
 }
 
 // Close counts.

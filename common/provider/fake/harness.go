@@ -13,8 +13,9 @@ func Harness(b *Backend) conformance.Harness {
 	const password = "right"
 	b.SetPassword(password)
 	return conformance.Harness{
-		Connect:       func(ctx context.Context) (provider.Client, error) { return b.Connect(ctx, password) },
-		ConnectDenied: func(ctx context.Context) (provider.Client, error) { return b.Connect(ctx, "wrong") },
+		Connect:          func(ctx context.Context) (provider.Client, error) { return b.Connect(ctx, password) },
+		ConnectDenied:    func(ctx context.Context) (provider.Client, error) { return b.Connect(ctx, "wrong") },
+		ConnectElsewhere: func(ctx context.Context) (provider.Client, error) { return New().Connect(ctx, password) },
 		Put: func(_ context.Context, key string, data []byte, tags map[string]string) error {
 			b.Put(key, data, Tags(tags))
 			return nil

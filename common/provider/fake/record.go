@@ -22,6 +22,7 @@ const (
 	CallObserve  Call = "Observe"
 	CallCreate   Call = "Create"
 	CallUpdate   Call = "Update"
+	CallMark     Call = "Mark"
 	CallDelete   Call = "Delete"
 	CallGenerate Call = "Generate"
 	CallRenew    Call = "Renew"
@@ -73,7 +74,7 @@ func (b *Backend) ReadsOf(key string) int {
 }
 
 // Writes returns how many calls changed something, or tried to.
-func (b *Backend) Writes() int { return b.Count(CallCreate, CallUpdate, CallDelete) }
+func (b *Backend) Writes() int { return b.Count(CallCreate, CallUpdate, CallMark, CallDelete) }
 
 // Connects returns how many clients were asked for.
 func (b *Backend) Connects() int { return b.Count(CallConnect) }

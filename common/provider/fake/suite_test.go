@@ -3,6 +3,7 @@ package fake_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"iter"
 	"maps"
 	"net/url"
@@ -637,6 +638,48 @@ func TestEveryCheckCanFail(t *testing.T) {
 		if c.Run(t.Context()) == nil {
 			t.Errorf("%s passes with a client that does nothing right", c.Name)
 		}
+	}
+}
+
+// An identified client says where its secrets live.
+type identified struct {
+	provider.Client
+
+	says func() (provider.Identity, error)
+}
+
+func (i identified) Identity(context.Context) (provider.Identity, error) { return i.says() }
+
+func TestBrokenIdentities(t *testing.T) {
+	n := 0
+	cases := map[string]struct {
+		reason string
+		says   func() (provider.Identity, error)
+	}{
+		"Same":  {"What says the same of all places takes one for another.", func() (provider.Identity, error) { return provider.Identity{Place: "p"}, nil }},
+		"Each":  {"What differs with each call is of no use.", func() (provider.Identity, error) { n++; return provider.Identity{Place: fmt.Sprint(n)}, nil }},
+		"Empty": {"What says nothing must not seem to.", func() (provider.Identity, error) { return provider.Identity{}, nil }},
+		"Fails": {"A client that works knows.", func() (provider.Identity, error) { return provider.Identity{}, errors.New("boom") }},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			h := fake.Harness(fake.New())
+			says := func(connect func(context.Context) (provider.Client, error)) func(context.Context) (provider.Client, error) {
+				return func(ctx context.Context) (provider.Client, error) {
+					c, err := connect(ctx)
+					return identified{c, tc.says}, err
+				}
+			}
+			h.Connect, h.ConnectElsewhere = says(h.Connect), says(h.ConnectElsewhere)
+			checks, err := conformance.Checks(t.Context(), h)
+			if err != nil {
+				t.Fatal(err)
+			}
+			i := slices.IndexFunc(checks, func(c conformance.Check) bool { return c.Name == "identity" })
+			if i < 0 || checks[i].Run(t.Context()) == nil {
+				t.Errorf("%s\nthe suite does not notice", tc.reason)
+			}
+		})
 	}
 }
 

@@ -24,6 +24,7 @@ type brokenWriter struct {
 	observe  func(ctx context.Context, t provider.Target) (provider.Observed, error)
 	create   func(ctx context.Context, t provider.Target, data []byte, mark string) (provider.Written, error)
 	update   func(ctx context.Context, t provider.Target, seen provider.Observed, data []byte) (provider.Written, error)
+	mark     func(ctx context.Context, t provider.Target, seen provider.Observed, mark string) error
 	remove   func(ctx context.Context, t provider.Target, seen provider.Observed) error
 }
 
@@ -53,6 +54,13 @@ func (b brokenWriter) Update(ctx context.Context, t provider.Target, seen provid
 		return b.update(ctx, t, seen, data)
 	}
 	return b.goodWriter.Update(ctx, t, seen, data)
+}
+
+func (b brokenWriter) Mark(ctx context.Context, t provider.Target, seen provider.Observed, mark string) error {
+	if b.mark != nil {
+		return b.mark(ctx, t, seen, mark)
+	}
+	return b.goodWriter.Mark(ctx, t, seen, mark)
 }
 
 func (b brokenWriter) Delete(ctx context.Context, t provider.Target, seen provider.Observed) error {
@@ -96,6 +104,22 @@ var writeDefects = map[string]struct {
 			}}
 		},
 		want: []string{"write/create", "write/create-again", "write/update"},
+	},
+	"MarkStays": {
+		reason: "What nobody takes over stays for ever.",
+		spoil: func(g goodWriter) brokenWriter {
+			return brokenWriter{goodWriter: g, mark: func(context.Context, provider.Target, provider.Observed, string) error { return nil }}
+		},
+		want: []string{"write/mark", "write/mark-moved"},
+	},
+	"MarksBlindly": {
+		reason: "What others made or took over meanwhile is not to be taken.",
+		spoil: func(g goodWriter) brokenWriter {
+			return brokenWriter{goodWriter: g, mark: func(ctx context.Context, t provider.Target, seen provider.Observed, mark string) error {
+				return g.Mark(ctx, t, afresh(ctx, g, t, seen), mark)
+			}}
+		},
+		want: []string{"write/mark-moved"},
 	},
 	"MarksEverything": {
 		reason: "A mark on what others made is a licence to delete it.",

@@ -109,6 +109,22 @@ func (w writer) Update(ctx context.Context, t provider.Target, seen provider.Obs
 	return written, nil
 }
 
+// Mark gives a secret that is as it was seen another mark.
+func (w writer) Mark(ctx context.Context, t provider.Target, seen provider.Observed, mark string) error {
+	if err := w.begin(ctx, CallMark, t); err != nil {
+		return err
+	}
+	b := w.c.b
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	s := b.secrets[t.Key]
+	if s == nil || s.id != seen.ID || s.current().name != seen.Version || s.mark != seen.Mark {
+		return provider.NewError(provider.Conflict, "secret %q has changed", t.Key)
+	}
+	s.mark = mark
+	return nil
+}
+
 // Delete removes a secret that is as it was seen.
 func (w writer) Delete(ctx context.Context, t provider.Target, seen provider.Observed) error {
 	if err := w.begin(ctx, CallDelete, t); err != nil {

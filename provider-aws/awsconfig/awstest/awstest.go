@@ -77,6 +77,9 @@ func WithKey(id, key string) Option {
 // WithPrefix sets spec.prefix.
 func WithPrefix(p string) Option { return func(s *Store) { s.Keys.Prefix = p } }
 
+// WithRegion sets spec.region.
+func WithRegion(r string) Option { return func(s *Store) { s.Region = r } }
+
 // WithRole works as a role.
 func WithRole(arn string) Option { return func(s *Store) { s.Role = arn } }
 

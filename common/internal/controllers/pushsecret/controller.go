@@ -32,15 +32,15 @@ func Setup(mgr manager.Manager, live client.Client, pool *dispatch.Pool, follow 
 	var q requests
 	// Pushes that end and Secrets that change ask for an object by no event.
 	wake := func(key types.NamespacedName) { queue.AddTo(q, queue.High, 0, requestFor(key)) }
-	mem := &memory{objects: map[types.NamespacedName]*object{}}
+	mem, leads := &memory{objects: map[types.NamespacedName]*object{}}, &places{}
 	stores := storeReader{client: live, routes: routes, namespaced: o.Namespaced}
 	r := &reconciler{
 		claim: claimOf(o.Module, o.ControllerClass, routes), client: live, cache: mgr.GetCache(),
 		memory: mem,
-		users:  users{stores: stores, cache: mgr.GetCache(), memory: mem},
+		users:  users{stores: stores, cache: mgr.GetCache(), memory: mem, places: leads, wake: wake},
 		stores: stores,
 		follow: follower{watches: follow, wake: wake},
-		runner: &runner{pool: pool, incomplete: incomplete, timeout: o.CallTimeout, wake: wake},
+		runner: &runner{pool: pool, places: leads, incomplete: incomplete, timeout: o.CallTimeout, wake: wake},
 		ledger: ledger, events: mgr.GetEventRecorder("direct-secrets"), log: mgr.GetLogger(), opts: o,
 	}
 	c, err := controller.New("pushsecret", mgr, controller.Options{

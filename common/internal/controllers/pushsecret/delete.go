@@ -44,6 +44,7 @@ func (p *pass) finalize(ctx context.Context) error {
 		p.obj.stores.forget(id)
 	}
 	p.fold(dests)
+	p.inherit(dests)
 	left := leftoverOf(dests, &p.obj.stores, p.ps.Generation)
 	release, err := mayRelease(ctx, p.client, p.ps, left, p.now)
 	switch {
@@ -170,7 +171,7 @@ func (p *pass) remove(ctx context.Context, d *destination) {
 		d.conclude(failure(d.name(), err), p.ps.Generation)
 		return
 	}
-	p.start(ctx, d, jobs, a, "", nil)
+	p.start(ctx, p.task(d, jobs, a))
 }
 
 // Without the right nothing breaks: what could not be removed is then held for longer.

@@ -59,7 +59,7 @@ func (d *destination) label(namespace string) string {
 
 // lane is where what is pushed to the store has its turn.
 func (d *destination) lane(namespace string) concurrency.Key {
-	return concurrency.Key{UID: d.store.GetUID(), Beside: resolve.Beside(d.store, namespace)}
+	return laneOf(d.store, namespace)
 }
 
 // source is the version of all that a push to the store rests on: what is pushed, and where it goes.

@@ -76,6 +76,80 @@ func TestPushHandOver(t *testing.T) {
 	})
 }
 
+// TestPushTakeOver has several objects push the same to a few remote secrets, and deletes them one after another. What the
+// first has created goes with the last of those that use it; what somebody else has made stays.
+func TestPushTakeOver(t *testing.T) {
+	e := testenv.NewIdle(t)
+	e.Create(e.Store("twin", "main", func(s *fakev1.FakeStore) { s.Spec.RefreshInterval = "2h" }))
+	e.Start()
+	e.Source("source", map[string]string{"password": "one"})
+	e.Backend.Put("theirs", []byte(`{"a":"one"}`))
+	pushes := func(data ...v1alpha1.PushData) func(*v1alpha1.PushSecret) {
+		return func(ps *v1alpha1.PushSecret) { ps.Spec.Data, ps.Spec.RefreshInterval = data, "0" }
+	}
+	to := func(key, property string) v1alpha1.PushData { return testenv.PushData("password", key, property) }
+	// The second object pushes through another store, and the third is deleted as soon as the second is gone.
+	objects := []*v1alpha1.PushSecret{
+		e.PushSecret("first", testenv.PushDeletes, pushes(to("whole", ""), to("object", "a"), to("joint", "a"), to("theirs", "a"))),
+		e.PushSecret("second", testenv.PushDeletes, pushes(to("whole", ""), to("object", "a"), to("joint", "b"), to("theirs", "a")), func(ps *v1alpha1.PushSecret) {
+			ps.Spec.StoreRefs[0].Name = "twin"
+		}),
+		e.PushSecret("third", testenv.PushDeletes, pushes(to("whole", ""), to("object", "a"))),
+	}
+	for _, ps := range objects {
+		e.Create(ps)
+		e.WantPushed(ps.Name, v1alpha1.ReasonSecretSynced)
+	}
+	left := func() map[string]string {
+		got := map[string]string{}
+		for _, key := range []string{"whole", "object", "joint", "theirs"} {
+			got[key] = testenv.Remote(e.Backend, key)
+		}
+		return got
+	}
+	const theirs = `{"a":"one"}`
+	after := []map[string]string{
+		{"whole": "one", "object": `{"a":"one"}`, "joint": `{"b":"one"}`, "theirs": theirs},
+		{"whole": "one", "object": `{"a":"one"}`, "joint": "", "theirs": theirs},
+		{"whole": "", "object": "", "joint": "", "theirs": theirs},
+	}
+	for i, ps := range objects {
+		if err := e.API.Delete(e.Ctx, ps); err != nil {
+			t.Fatal(err)
+		}
+		wantPushGone(e, ps.Name)
+		if diff := cmp.Diff(after[i], left()); diff != "" {
+			t.Errorf("what is left after the %s object: -want, +got:\n%s", ps.Name, diff)
+		}
+	}
+}
+
+// TestPushTakeOverAtOnce deletes objects that share remote secrets all at once.
+func TestPushTakeOverAtOnce(t *testing.T) {
+	e := testenv.New(t)
+	e.Source("source", map[string]string{"password": "one"})
+	names := []string{"a", "b", "c", "d"}
+	for _, name := range names {
+		e.Create(e.PushSecret(name, testenv.PushDeletes, func(ps *v1alpha1.PushSecret) {
+			ps.Spec.Data = []v1alpha1.PushData{testenv.PushData("password", "whole", ""), testenv.PushData("password", "object", "a")}
+		}))
+		e.WantPushed(name, v1alpha1.ReasonSecretSynced)
+	}
+	for _, name := range names {
+		if err := e.API.Delete(e.Ctx, e.GetPush(name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range names {
+		wantPushGone(e, name)
+	}
+	for _, key := range []string{"whole", "object"} {
+		if got := testenv.Remote(e.Backend, key); got != "" {
+			t.Errorf("%s is left: %s", key, got)
+		}
+	}
+}
+
 // spelledOtherwise has an object record that it pushes to a remote secret of the object "old", whose key its store spells in
 // another way, as AWS does where one store has a prefix and the other names the ARN.
 func spelledOtherwise(e *testenv.Env, key string) {

@@ -34,15 +34,15 @@ func simulated(run *simulation.Run, change ...func(*reconciler)) func(*simulatio
 			panic(err)
 		}
 		watched := simulation.NewWatches()
-		mem := &memory{objects: map[types.NamespacedName]*object{}}
+		mem, leads := &memory{objects: map[types.NamespacedName]*object{}}, &places{}
 		stores := storeReader{client: op.Live, routes: routes}
 		r := &reconciler{
 			claim: claimOf(o.Module, "", routes), client: op.Live, cache: op.Cache, memory: mem,
-			users: users{stores: stores, cache: op.Cache, memory: mem}, stores: stores,
+			users: users{stores: stores, cache: op.Cache, memory: mem, places: leads, wake: op.Enqueue}, stores: stores,
 			follow: follower{watches: watched, wake: op.Enqueue},
 			runner: &runner{
-				pool:       dispatch.NewPool(op.Live, watched, credentials.Rules{Ambient: credentials.AmbientNone}, dispatch.Options{}, nil),
-				incomplete: incomplete, timeout: o.CallTimeout, wake: op.Enqueue,
+				pool:   dispatch.NewPool(op.Live, watched, credentials.Rules{Ambient: credentials.AmbientNone}, dispatch.Options{}, nil),
+				places: leads, incomplete: incomplete, timeout: o.CallTimeout, wake: op.Enqueue,
 			},
 			events: simulation.Silent{}, log: logr.Discard(), opts: o,
 		}
@@ -104,6 +104,30 @@ func handOver(leaders, crashes int, change ...func(*reconciler)) func(*simulatio
 	}
 }
 
+// goes has objects push to a remote secret, and deletes them one after another, perhaps before they are known. It goes with
+// the last of them.
+func goes(names []string, change ...func(*reconciler)) func(*simulation.Run) {
+	return func(run *simulation.Run) {
+		world(run, 1, change...)
+		for _, name := range names[1:] {
+			run.Add(pushes(name, "db"))
+		}
+		var steps []simulation.Step
+		for _, name := range names {
+			steps = append(steps, simulation.Step{Label: "delete " + name, Do: func() error {
+				return run.User().Delete(context.Background(), &v1alpha1.PushSecret{ObjectMeta: simulation.Meta(name)})
+			}})
+		}
+		run.Script("user", steps...)
+		run.Final = func() error {
+			if is, there := run.Store.Value("db"); there {
+				return errors.Errorf("all is quiet and no object is left, and the remote secret still holds %q", is)
+			}
+			return nil
+		}
+	}
+}
+
 // rename has an object push to another key, which the store refuses.
 func rename(leaders, crashes int, change ...func(*reconciler)) func(*simulation.Run) {
 	return func(run *simulation.Run) {
@@ -142,6 +166,7 @@ func rename(leaders, crashes int, change ...func(*reconciler)) func(*simulation.
 func TestInterleavings(t *testing.T) {
 	for name, build := range map[string]func(*simulation.Run){
 		"HandOver": handOver(1, 1), "HandOverTwoLeaders": handOver(2, 0),
+		"TakeOver": goes([]string{"old", "new"}), "Deleted": goes([]string{"old"}),
 		"Rename": rename(1, 1), "RenameTwoLeaders": rename(2, 0),
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -161,6 +186,7 @@ func (nobody) List(context.Context, client.ObjectList, ...client.ListOption) err
 func TestFindsFaults(t *testing.T) {
 	for name, build := range map[string]func(*simulation.Run){
 		"OtherUsers":       handOver(1, 0, func(r *reconciler) { r.users.cache = nobody{r.users.cache} }),
+		"TakeOver":         goes([]string{"old", "new"}, func(r *reconciler) { r.users.memory = &memory{} }),
 		"RemovalsComeLast": rename(1, 0, func(r *reconciler) { r.runner.incomplete = func(*carrying) bool { return false } }),
 	} {
 		t.Run(name, func(t *testing.T) { simulation.Breaks(t, build) })

@@ -69,7 +69,7 @@ func (d *destination) writes(namespace string, plan *push.Plan, secrets []pushed
 	var from []push.Source
 	for _, s := range secrets {
 		if s.labels[d.label(namespace)] != "" {
-			return nil, provider.NewError(provider.Invalid, "Secret %q came from this store, and pushing it back would go round in circles; push another Secret, or to another store", s.Name)
+			return nil, circular(s.Name, "this store")
 		}
 		from = append(from, s.Source)
 	}

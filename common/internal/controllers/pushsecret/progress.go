@@ -39,6 +39,8 @@ type storeState struct {
 	result *result
 	// names are the places to which the last push went.
 	names []remoteName
+	// left are the places that others have left to the object.
+	left []remoteName
 	// cancel ends what is running.
 	cancel func()
 	// attempt is what was tried last.
@@ -143,6 +145,22 @@ func (p *progress) open() []storeID {
 	return slices.DeleteFunc(slices.Collect(maps.Keys(p.states)), func(id storeID) bool {
 		return !p.states[id].running && p.states[id].result == nil
 	})
+}
+
+// inherit notes that others leave a place to the object.
+func (p *progress) inherit(id storeID, n remoteName) {
+	p.with(id, func(s *storeState) { s.left = append(s.left, n) })
+}
+
+// inherited returns, once, the places that others have left to the object. It returns none while something is being
+// pushed: what comes of that does not know of them.
+func (p *progress) inherited(id storeID) (names []remoteName) {
+	p.with(id, func(s *storeState) {
+		if !s.running && s.result == nil {
+			names, s.left = s.left, nil
+		}
+	})
+	return names
 }
 
 func (p *progress) forget(id storeID) {

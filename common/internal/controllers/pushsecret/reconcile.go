@@ -3,6 +3,7 @@ package pushsecret
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
@@ -124,6 +125,7 @@ func (p *pass) run(ctx context.Context) error {
 		return err
 	}
 	p.fold(dests)
+	p.inherit(dests)
 	p.obj.stores.retain(idsOf(dests))
 	if err := p.push(ctx, dests); err != nil {
 		return err
@@ -150,7 +152,10 @@ func (p *pass) hold(ctx context.Context, on bool) error {
 	if err == nil {
 		p.ps.Finalizers, p.ps.ResourceVersion = next.Finalizers, next.ResourceVersion
 	}
-	return errors.Wrap(client.IgnoreNotFound(err), "cannot write the finalizer")
+	if !on {
+		err = client.IgnoreNotFound(err)
+	}
+	return errors.Wrap(err, "cannot write the finalizer")
 }
 
 // fold takes in what has come of the pushes that have ended. It is kept from then on, also if it cannot be
@@ -174,12 +179,33 @@ func (p *pass) fold(dests []destination) {
 			p.warn(p.ps, "LeftBehind", "%s: %s stays, because somebody else has changed it since this object created it", d.name(), place(e.RemoteKey, e.Property))
 		}
 		for _, e := range res.released {
-			p.warn(p.ps, "LeftBehind", "%s: %s stays, because another PushSecret pushes to it; delete it by hand once it is not needed", d.name(), place(e.RemoteKey, e.Property))
+			p.warn(p.ps, "LeftBehind", "%s: %s stays, because another PushSecret pushes to it and does not take it over; delete it by hand once it is not needed", d.name(), place(e.RemoteKey, e.Property))
 		}
 		if res.err != nil && provider.ClassOf(res.err) == provider.Denied {
 			p.opts.Suspect(d.route.Kind, d.key(p.ps.Namespace))
 		}
 	}
+}
+
+// inherit takes in what other objects have left to this one: it is as if this one had created it.
+func (p *pass) inherit(dests []destination) {
+	for i := range dests {
+		d := &dests[i]
+		known := p.known()
+		if from := p.obj.stores.inherited(idOf(d.status)); own(d.status.Entries, from) {
+			p.obj.entries.keep(known, d.status)
+		}
+	}
+}
+
+// own has entries count as created whose places are named, and reports whether any did not before.
+func own(entries []v1alpha1.PushEntryStatus, names []remoteName) (changed bool) {
+	for i := range entries {
+		if e := &entries[i]; !e.Created && slices.Contains(names, remoteName{e.RemoteKey, e.Property}) {
+			e.Created, changed = true, true
+		}
+	}
+	return changed
 }
 
 // push starts what is due.
@@ -220,7 +246,9 @@ func (p *pass) push(ctx context.Context, dests []destination) error {
 			p.again(lastBackoff)
 			continue
 		}
-		p.pushTo(ctx, d, is, p.unchanged(from, is.refs, read))
+		if err := p.pushTo(ctx, d, is, p.unchanged(from, is.refs, read)); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -242,25 +270,37 @@ func (p *pass) due(d *destination, is refs) (due bool) {
 }
 
 // pushTo pushes what was read to one store.
-func (p *pass) pushTo(ctx context.Context, d *destination, is content, current currentFunc) {
+func (p *pass) pushTo(ctx context.Context, d *destination, is content, current currentFunc) error {
 	a := p.attempt(d, is.refs)
 	jobs, err := d.jobs(p.ps, p.plan, is.secrets, a.source)
 	if err != nil {
 		d.conclude(failure(d.name(), err), p.ps.Generation)
 		p.again(lastBackoff)
-		return
+		return nil
 	}
-	p.start(ctx, d, jobs, a, is.generated, current)
+	from, err := p.stores.origins(ctx, d, p.ps.Namespace, is.secrets)
+	if err != nil {
+		return err
+	}
+	t := p.task(d, jobs, a)
+	t.origins, t.generated, t.pusher.Current = from, is.generated, current
+	p.start(ctx, t)
+	return nil
 }
 
-// start has jobs done at one store, outside of this pass. The object comes back when they have ended.
-func (p *pass) start(ctx context.Context, d *destination, jobs []job, a attempt, generated string, current currentFunc) {
-	t := task{object: p.key, to: d, jobs: jobs, attempt: a, generated: generated, at: p.now, backend: d.backend(p.ps.Namespace)}
-	t.pusher = push.Pusher{Kind: d.route.GoName(), InUse: p.users.others(p.ps.UID, d.route, idOf(d.status), t.backend), Current: current, Policies: push.Policies{
+// task returns what has jobs done at one store.
+func (p *pass) task(d *destination, jobs []job, a attempt) task {
+	t := task{object: p.key, to: d, jobs: jobs, attempt: a, at: p.now, backend: d.backend(p.ps.Namespace)}
+	t.pusher = push.Pusher{Kind: d.route.GoName(), Others: p.users.others(p.ps, d, t.backend), Policies: push.Policies{
 		Update: p.ps.Spec.UpdatePolicy, Adoption: p.ps.Spec.AdoptionPolicy, Mark: string(p.ps.UID),
 		Deletes: p.ps.Spec.DeletionPolicy == v1alpha1.PushDeletionDelete,
 		Settled: p.ps.Spec.Template != nil && a.generation == d.status.ObservedGeneration && a.source == d.status.ObservedSource,
 	}}
+	return t
+}
+
+// start has a task carried out, outside of this pass. The object comes back when it has ended.
+func (p *pass) start(ctx context.Context, t task) {
 	if !p.runner.start(ctx, t, &p.obj.stores) {
 		p.again(holdInterval) // Whose turn it is may be gone by then, and nobody else be named.
 	}

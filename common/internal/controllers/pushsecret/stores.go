@@ -3,9 +3,11 @@ package pushsecret
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
@@ -19,6 +21,20 @@ type storeReader struct {
 	client     client.Reader
 	routes     *resolve.Resolver
 	namespaced bool
+	// listed are the stores that were just listed; nil to list them each time.
+	listed map[selected]listing
+}
+
+// selected are the stores of a Kind that carry labels.
+type selected struct {
+	kind              schema.GroupVersionKind
+	namespace, labels string
+}
+
+// listing is what came of a list, and when it was asked for.
+type listing struct {
+	names []string
+	at    time.Time
 }
 
 // destinations returns the stores that the spec of an object names, each once. known are the entries of the status, open the
@@ -88,6 +104,10 @@ func (r storeReader) selected(ctx context.Context, k resolve.Route, namespace st
 	if err != nil {
 		return nil, nil //nolint:nilerr // NewPlan refuses it.
 	}
+	is, asked := selected{k.GVK, namespace, sel.String()}, time.Now()
+	if was, ok := r.listed[is]; ok && asked.Sub(was.at) < currentFor {
+		return was.names, nil
+	}
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(k.GVK.GroupVersion().WithKind(k.GVK.Kind + "List"))
 	opts := []client.ListOption{client.MatchingLabelsSelector{Selector: sel}}
@@ -102,6 +122,9 @@ func (r storeReader) selected(ctx context.Context, k resolve.Route, namespace st
 		names = append(names, s.Name)
 	}
 	slices.Sort(names)
+	if r.listed != nil {
+		r.listed[is] = listing{names, asked}
+	}
 	return names, nil
 }
 

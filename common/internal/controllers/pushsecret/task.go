@@ -25,8 +25,12 @@ type task struct {
 	to     *destination
 	pusher push.Pusher
 	jobs   []job
+	// origins are other stores that what is pushed came from.
+	origins []origin
 	// backend is that of the store.
 	backend backend
+	// lead is where the store leads, if its client could tell.
+	lead provider.Identity
 	// generated is the version of the values, if a generator made them.
 	generated string
 	at        time.Time
@@ -54,6 +58,8 @@ type runner struct {
 	pool  *dispatch.Pool
 	lanes concurrency.Lanes[types.NamespacedName]
 	turns turns
+	// places are shared with users.
+	places *places
 	// incomplete reports whether anything that is wanted could not be written.
 	incomplete func(*carrying) bool
 	// timeout is the deadline of what is done to one remote secret.
@@ -101,8 +107,7 @@ func (r *runner) carryOut(ctx context.Context, loader *dispatch.Loader, t task) 
 	}()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	err := connect(ctx, loader, &t.pusher, r.timeout)
-	c := carrying{failed: err}
+	c := carrying{failed: r.open(ctx, loader, &t)}
 	removals := c.write(ctx, t.jobs, func(j job, later bool) push.Outcome {
 		to := t
 		to.pusher.Later = later
@@ -153,6 +158,8 @@ func (c *carrying) write(ctx context.Context, jobs []job, apply func(j job, late
 	for _, j := range jobs {
 		later := wanted > 1 && j.removes()
 		switch {
+		case len(j.want)+len(j.known) == 0:
+			c.leave(j) // It only keeps something.
 		case len(j.want) == 0:
 			removals = append(removals, j)
 		case c.failed != nil || ctx.Err() != nil:
@@ -204,7 +211,22 @@ func (c *carrying) failures(j job, err error) {
 	}
 }
 
-func connect(ctx context.Context, loader *dispatch.Loader, pusher *push.Pusher, timeout time.Duration) error {
+// open gives a task the client of its store, unless what it pushes came from there.
+func (r *runner) open(ctx context.Context, loader *dispatch.Loader, t *task) error {
+	c, err := connect(ctx, loader, r.timeout)
+	if err != nil {
+		return err
+	}
+	w, err := provider.AsWriter(c)
+	if err != nil {
+		return provider.NewError(provider.Invalid, "not implemented: this store cannot be written; use another")
+	}
+	t.pusher.Writer, t.pusher.Features = w, w.Features()
+	t.lead = r.places.learn(ctx, t.to.store, t.object.Namespace, c)
+	return r.circle(ctx, t)
+}
+
+func connect(ctx context.Context, loader *dispatch.Loader, timeout time.Duration) (provider.Client, error) {
 	type made struct {
 		client provider.Client
 		err    error
@@ -219,31 +241,42 @@ func connect(ctx context.Context, loader *dispatch.Loader, pusher *push.Pusher, 
 	defer t.Stop()
 	select {
 	case <-t.C:
-		return provider.NewError(provider.Unavailable, "the provider did not answer in time")
+		return nil, provider.NewError(provider.Unavailable, "the provider did not answer in time")
 	case m := <-answer:
-		if m.err != nil {
-			return m.err
-		}
-		w, err := provider.AsWriter(m.client)
-		if err != nil {
-			return provider.NewError(provider.Invalid, "not implemented: this store cannot be written; use another")
-		}
-		pusher.Writer, pusher.Features = w, w.Features()
-		return nil
+		return m.client, m.err
 	}
 }
 
 // apply does a job. Nothing is pushed to a remote secret while anything is removed from it: what was seen in step would be
 // gone a moment later.
 func (r *runner) apply(ctx context.Context, t *task, j job) push.Outcome {
-	ctx, cancel := context.WithTimeout(ctx, r.timeout)
-	defer cancel()
-	leave, err := r.turns.enter(ctx, site{t.backend.address, j.target.Key}, t.pusher.Deletes && j.removes())
+	leave, err := r.turn(ctx, t, j)
 	if err != nil {
 		return push.Outcome{Entries: j.known, Err: err}
 	}
 	defer leave()
+	ctx, cancel := context.WithTimeout(ctx, r.timeout)
+	defer cancel()
 	return t.pusher.Apply(ctx, j.target, j.want, j.known)
+}
+
+// turn waits for the others at a remote secret, but not for ever. The time is not that of the calls that follow. Others are
+// there by the same spec, or by another one that leads to the same place. All wait in that order, so that none waits for
+// another that waits for it.
+func (r *runner) turn(ctx context.Context, t *task, j job) (leave func(), err error) {
+	ctx, cancel := context.WithTimeout(ctx, r.timeout)
+	defer cancel()
+	removes := t.pusher.Deletes && j.removes()
+	bySpec, err := r.turns.enter(ctx, site{t.backend.address, j.target.Key}, removes)
+	if err != nil || t.lead.Place == "" {
+		return bySpec, err
+	}
+	byPlace, err := r.turns.enter(ctx, site{"at " + t.lead.Place, t.lead.Prefix + j.target.Key}, removes)
+	if err != nil {
+		bySpec()
+		return nil, err
+	}
+	return func() { byPlace(); bySpec() }, nil
 }
 
 // about names the key in an error of a provider.

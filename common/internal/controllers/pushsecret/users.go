@@ -13,6 +13,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/internal/push"
 	"github.com/direct-secrets/direct-secrets/common/internal/resolve"
+	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
 // remoteName names a remote secret, or a property of it, in a store.
@@ -33,54 +34,138 @@ type users struct {
 	stores storeReader
 	cache  client.Reader
 	memory *memory
+	// places are shared with the runner.
+	places *places
+	// wake brings an object back.
+	wake func(types.NamespacedName)
 }
 
 // removalSite is a remote secret from which an object is about to remove something.
 type removalSite struct {
 	backend
 
+	// place is where the store leads, if its client could tell.
+	place provider.Identity
 	route resolve.Route
 	key   string
 	// id is that of the secret as it was seen.
 	id string
 }
 
-// others returns a push.Pusher's InUse for what one object pushes to one store. Other stores of the object count as
-// those of others do.
-func (u users) others(self types.UID, k resolve.Route, store storeID, b backend) func(ctx context.Context, key, id string) ([]string, error) {
-	return func(ctx context.Context, key, id string) (used []string, err error) {
-		var list v1alpha1.PushSecretList
-		if err := u.cache.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
-			return nil, errors.Wrap(err, "cannot list PushSecrets")
+// others are what one object that pushes to one store knows of others. Other stores of the object count as those of others
+// do. It is for one task.
+type others struct {
+	users
+
+	self  types.UID
+	store storeID
+	at    removalSite
+	// lead returns where the store leads, as far as it is known now.
+	lead func() provider.Identity
+	// heirs are those who were said to use a remote secret last, by mark.
+	heirs map[string]heir
+}
+
+// heir is an object that may take a remote secret over.
+type heir struct {
+	object types.NamespacedName
+	uses   []use
+}
+
+// others returns what an object that pushes to a store knows of others.
+func (u users) others(ps *v1alpha1.PushSecret, d *destination, b backend) *others {
+	s, namespace := d.store, ps.Namespace
+	u.stores.listed = map[selected]listing{} // Many remote secrets may be removed, and many objects choose stores by labels.
+	return &others{
+		users: u, self: ps.UID, store: idOf(d.status), at: removalSite{backend: b, route: d.route},
+		lead: func() provider.Identity { return u.places.of(s, namespace) },
+	}
+}
+
+// InUse implements push.Others.
+// Those come first who have been seen to push there. Nobody is an heir
+// whose store may lead elsewhere: a server of one's own tells any ID.
+func (o *others) InUse(ctx context.Context, key, id string) (used []push.Use, err error) {
+	var list v1alpha1.PushSecretList
+	if err := o.cache.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, errors.Wrap(err, "cannot list PushSecrets")
+	}
+	at := o.at
+	at.key, at.id, at.place = key, id, o.lead()
+	o.heirs = map[string]heir{}
+	var wished []push.Use
+	for i := range list.Items {
+		ps := &list.Items[i]
+		if ps.DeletionTimestamp != nil {
+			continue
 		}
-		at := removalSite{b, k, key, id}
-		for i := range list.Items {
-			ps := &list.Items[i]
-			if ps.DeletionTimestamp != nil {
+		named, err := o.named(ctx, ps, at)
+		if err != nil {
+			return nil, err
+		}
+		h := heir{object: client.ObjectKeyFromObject(ps)}
+		for _, n := range named {
+			if ps.UID == o.self && n.store == o.store {
 				continue
 			}
-			named, err := u.named(ctx, ps, at)
-			if err != nil {
-				return nil, err
+			is := push.Use{Property: n.property}
+			if n.there && ps.Spec.DeletionPolicy == v1alpha1.PushDeletionDelete {
+				is.Heir, h.uses = string(ps.UID), append(h.uses, n)
 			}
-			for _, n := range named {
-				if ps.UID != self || n.store != store {
-					used = append(used, n.property)
+			switch {
+			case slices.Contains(used, is), slices.Contains(wished, is):
+			case n.wish:
+				wished = append(wished, is)
+			default:
+				used = append(used, is)
+			}
+		}
+		o.heirs[string(ps.UID)] = h
+	}
+	return append(used, wished...), nil
+}
+
+// Bequeath implements push.Others. They know before it is true: one that is deleted from now on looks whether it is.
+func (o *others) Bequeath(ctx context.Context, _ string, bequests []push.Bequest, next string) error {
+	marks := map[string]bool{}
+	if next != "" {
+		marks[next] = true
+	}
+	for _, b := range bequests {
+		marks[b.Heir] = true
+	}
+	for mark := range marks {
+		h := o.heirs[mark]
+		if obj := o.memory.peek(h.object); obj != nil && string(obj.uid) == mark {
+			for _, u := range h.uses {
+				if slices.Contains(bequests, push.Bequest{Property: u.property, Heir: mark}) {
+					obj.stores.inherit(u.store, remoteName{u.key, u.property})
 				}
 			}
 		}
-		return used, nil
+		ps := &v1alpha1.PushSecret{}
+		err := o.stores.client.Get(ctx, h.object, ps)
+		if client.IgnoreNotFound(err) != nil {
+			return errors.Wrap(err, "cannot read the PushSecret that takes it over")
+		}
+		if err != nil || string(ps.UID) != mark || ps.DeletionTimestamp != nil {
+			return provider.NewError(provider.Conflict, "the PushSecret that was to take it over is being deleted, too")
+		}
+		o.wake(h.object)
 	}
+	return nil
 }
 
 // use is a place to which an object pushes, or may push.
 type use struct {
-	store    storeID
-	property string
+	store         storeID
+	key, property string
 	// entry is what the status says of it; nil if it says nothing.
 	entry *v1alpha1.PushEntryStatus
 	// wish is true if only the spec speaks of it.
 	wish bool
+	// there is true if the place is known to be the one in question.
+	there bool
 }
 
 // named returns the properties of a remote secret to which an object pushes, or is about to.
@@ -96,7 +181,7 @@ func (u users) named(ctx context.Context, ps *v1alpha1.PushSecret, at removalSit
 			}
 			// Stores may spell one key in several ways.
 			if e.RemoteKey == at.key || e.ID != "" && e.ID == at.id {
-				uses = append(uses, use{store: idOf(*s), property: e.Property, entry: e})
+				uses = append(uses, use{store: idOf(*s), key: e.RemoteKey, property: e.Property, entry: e})
 			}
 		}
 	}
@@ -109,8 +194,8 @@ func (u users) named(ctx context.Context, ps *v1alpha1.PushSecret, at removalSit
 		uses = append(uses, w)
 	}
 	for _, w := range uses {
-		is, err := u.same(ctx, ps, at, w)
-		if err != nil {
+		var is bool
+		if is, w.there, err = u.same(ctx, ps, at, w); err != nil {
 			return nil, err
 		}
 		if is {
@@ -134,7 +219,7 @@ func (u users) wished(ctx context.Context, ps *v1alpha1.PushSecret, key string) 
 		for _, name := range names {
 			id := storeID{k.GVK.GroupVersion().String(), k.GVK.Kind, name}
 			for _, property := range push.Names(ps, &v1alpha1.StoreRef{APIVersion: id.apiVersion, Kind: id.kind, Name: id.name}, key) {
-				out = append(out, use{store: id, property: property, wish: true})
+				out = append(out, use{store: id, key: key, property: property, wish: true})
 			}
 		}
 	}
@@ -142,7 +227,7 @@ func (u users) wished(ctx context.Context, ps *v1alpha1.PushSecret, key string) 
 		for id, names := range obj.stores.names() {
 			for _, n := range names {
 				if n.key == key {
-					out = append(out, use{store: id, property: n.property})
+					out = append(out, use{store: id, key: key, property: n.property})
 				}
 			}
 		}
@@ -150,32 +235,38 @@ func (u users) wished(ctx context.Context, ps *v1alpha1.PushSecret, key string) 
 	return out, nil
 }
 
-// same reports whether what an object uses is the secret at a place, or may be.
-func (u users) same(ctx context.Context, ps *v1alpha1.PushSecret, at removalSite, w use) (bool, error) {
+// same reports whether what an object uses is the secret at a place, or may be; and whether its store surely leads there.
+func (u users) same(ctx context.Context, ps *v1alpha1.PushSecret, at removalSite, w use) (is, there bool, err error) {
 	ref := v1alpha1.StoreRef{APIVersion: w.store.apiVersion, Kind: w.store.kind, Name: w.store.name}
-	k, ok := u.stores.routes.Serves(&ref)
-	if !ok || k.GVK.Group != at.route.GVK.Group || k.Cluster && u.stores.namespaced {
-		return false, nil
-	}
 	seen := w.entry != nil && w.entry.ID != ""
-	if seen && w.entry.ID == at.id {
-		return true, nil
-	}
-	s, err := u.stores.routes.Find(ctx, k, ref, ps.Namespace)
-	if err != nil {
-		return false, errors.Wrap(err, "cannot read the store")
-	}
-	if s == nil {
-		return false, nil
+	very := seen && w.entry.ID == at.id
+	k, s, err := u.storeAt(ctx, at, ref, ps.Namespace)
+	if err != nil || s == nil {
+		return very && !k.GVK.Empty(), false, err
 	}
 	b := backendOf(k, s, ps.Namespace)
-	if b.address != at.address || seen && b.login != at.login {
-		return false, nil
+	placed := u.places.leads(s, ps.Namespace, at.place)
+	there = placed || b == at.backend || very && b.address == at.address
+	switch {
+	case very, there && seen:
+		return true, there, nil
+	case !placed && (b.address != at.address || seen):
+		return false, false, nil
+	case !w.wish:
+		return true, there, nil
 	}
-	if !w.wish || seen {
-		return true, nil
+	is, err = u.mayPush(ctx, ps, ref, at.key, b == at.backend)
+	return is, there, err
+}
+
+// storeAt returns a store that may lead to a place; nil if it is gone. The Route is zero where no such store could.
+func (u users) storeAt(ctx context.Context, at removalSite, ref v1alpha1.StoreRef, namespace string) (resolve.Route, provider.Object, error) {
+	k, ok := u.stores.routes.Serves(&ref)
+	if !ok || k.GVK.Group != at.route.GVK.Group || k.Cluster && u.stores.namespaced {
+		return resolve.Route{}, nil, nil
 	}
-	return u.mayPush(ctx, ps, ref, at.key, b.login == at.login)
+	s, err := u.stores.routes.Find(ctx, k, ref, namespace)
+	return k, s, errors.Wrap(err, "cannot read the store")
 }
 
 // mayPush reports whether an object that has not pushed to a key of a store yet may do so: nobody keeps a secret from its

@@ -1,0 +1,72 @@
+package provider_test
+
+import (
+	"context"
+	stderrors "errors"
+	"testing"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/direct-secrets/direct-secrets/common/provider"
+)
+
+type identified struct {
+	getter
+
+	identity func() (provider.Identity, error)
+}
+
+func (i identified) Identity(context.Context) (provider.Identity, error) { return i.identity() }
+
+func TestIdentify(t *testing.T) {
+	here := provider.Identity{Place: "here", Prefix: "a/"}
+	says := func(i provider.Identity, err error) provider.Client {
+		return identified{getter(echo), func() (provider.Identity, error) { return i, err }}
+	}
+	cases := map[string]struct {
+		reason string
+		client provider.Client
+		want   provider.Identity
+		err    error
+	}{
+		"Known":   {"A client that knows says so.", says(here, nil), here, nil},
+		"Unknown": {"One that cannot tell is no failure of the store.", getter(echo), provider.Identity{}, stderrors.ErrUnsupported},
+		"Fails":   {"What comes with an error counts for nothing.", says(here, errBoom), provider.Identity{}, errBoom},
+		"Empty":   {"All that say nothing would be alike.", says(provider.Identity{Prefix: "a/"}, nil), provider.Identity{}, provider.NewError(provider.Unavailable, "the provider's code does not say where the secrets are")},
+		"Panics":  {"A panic proves nothing, and its value stays hidden.", identified{getter(echo), func() (provider.Identity, error) { panic(secret) }}, provider.Identity{}, failed("identifying")},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got, err := provider.Identify(t.Context(), tc.client)
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s\nIdentify(...): -want, +got:\n%s", tc.reason, diff)
+			}
+			if diff := cmp.Diff(tc.err, err, equateErrors()); diff != "" && !errors.Is(err, tc.err) {
+				t.Errorf("%s\nIdentify(...): -want error, +got error:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestOverlaps(t *testing.T) {
+	at := func(place, prefix string) provider.Identity { return provider.Identity{Place: place, Prefix: prefix} }
+	cases := map[string]struct {
+		reason string
+		a, b   provider.Identity
+		want   bool
+	}{
+		"Same":    {"One place is one place.", at("p", ""), at("p", ""), true},
+		"Inside":  {"A prefix leaves a part of the place.", at("p", "app/"), at("p", ""), true},
+		"Beside":  {"Two prefixes that are not alike share no secret.", at("p", "app/"), at("p", "web/"), false},
+		"Other":   {"Another place shares none, either.", at("p", "app/"), at("q", "app/"), false},
+		"Unknown": {"Of what is not known nothing can be said.", at("", ""), at("", ""), false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff([]bool{tc.want, tc.want}, []bool{tc.a.Overlaps(tc.b), tc.b.Overlaps(tc.a)}); diff != "" {
+				t.Errorf("%s\nboth ways: -want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}

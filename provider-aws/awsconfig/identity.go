@@ -1,0 +1,63 @@
+package awsconfig
+
+import (
+	"context"
+	stderrors "errors"
+	"regexp"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/service/sts"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
+
+	"github.com/direct-secrets/direct-secrets/common/provider"
+)
+
+var accountNumber = regexp.MustCompile(`^[0-9]{12}$`)
+
+// Identity returns where the secrets of a service are: in the account that STS names, and a region. A store chooses the
+// endpoint of its service, but never that of STS. Endpoints of its own are part of where it leads, since a server there
+// may be anybody's.
+func (c *Config) Identity(ctx context.Context, service string) (provider.Identity, error) {
+	number, err := c.inAccount(ctx)
+	if err != nil {
+		return provider.Identity{}, err
+	}
+	place := []string{service, number, c.AWS.Region}
+	if c.Endpoint != nil {
+		place = append(place, strings.TrimRight(*c.Endpoint, "/"))
+	}
+	return provider.Identity{Place: strings.Join(place, " "), Prefix: c.Prefix}, nil
+}
+
+// inAccount returns the number of the account. Who has an endpoint of their own may not work with AWS at all: there STS is
+// asked only where the operator was told which one.
+func (c *Config) inAccount(ctx context.Context) (string, error) {
+	if c.Endpoint != nil && !c.choosesSTS(ctx) {
+		return "", errors.Wrap(stderrors.ErrUnsupported, "the account behind spec.endpoint")
+	}
+	if known := c.account.Load(); known != nil {
+		return *known, nil
+	}
+	out, err := Call(ctx, c, c.STS().GetCallerIdentity, &sts.GetCallerIdentityInput{})
+	switch {
+	case err != nil:
+		return "", c.Explain(err, "the account", nil)
+	case !accountNumber.MatchString(aws.ToString(out.Account)):
+		return "", provider.NewError(provider.Unavailable, "the answer of AWS lacks the account")
+	}
+	c.account.Store(out.Account)
+	return *out.Account, nil
+}
+
+// choosesSTS reports whether the operator's environment names an endpoint of STS.
+func (c *Config) choosesSTS(ctx context.Context) bool {
+	for _, s := range c.AWS.ConfigSources {
+		if env, ok := s.(config.EnvConfig); ok {
+			_, found, err := env.GetServiceBaseEndpoint(ctx, sts.ServiceID)
+			return found && err == nil
+		}
+	}
+	return false
+}
