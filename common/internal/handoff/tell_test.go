@@ -69,6 +69,9 @@ func TestTell(t *testing.T) {
 				o.SetResourceVersion(version[0])
 				version = version[1:]
 				return now.answer
+			}, MockGet: func(_ context.Context, _ client.ObjectKey, o client.Object) error {
+				o.SetUID("other")
+				return nil
 			}}
 			r, told := Recorder{Client: c, Contributor: Contributor{Group: "fake", Purpose: v1alpha1.PartGenerated}}, &Told{}
 			for _, now = range tc.steps {

@@ -123,21 +123,29 @@ func fields(status any) (map[string]any, error) {
 }
 
 // Apply writes the fields of the status of an object that belong to a field manager, by server-side apply. Fields of
-// other managers stay. out becomes the object as written; it returns false if o is another object by now, or none.
+// other managers stay. out becomes the object as written; it returns false if o is another object by now, or none. The API
+// server does not compare uids here, so the request is guarded by the resourceVersion of o, or of a live read. c must not read from a cache.
 func Apply(ctx context.Context, c client.Client, kind string, o client.Object, manager string, fields any, out client.Object) (bool, error) {
-	body, err := json.Marshal(map[string]any{
-		"apiVersion": v1alpha1.GroupVersion.String(), "kind": kind,
-		"metadata": map[string]any{"name": o.GetName(), "namespace": o.GetNamespace(), "uid": o.GetUID()},
-		"status":   fields,
-	})
-	if err != nil {
-		return false, errors.Wrap(err, "cannot encode the status")
+	for version := o.GetResourceVersion(); ; version = out.GetResourceVersion() {
+		body, err := json.Marshal(map[string]any{
+			"apiVersion": v1alpha1.GroupVersion.String(), "kind": kind,
+			"metadata": map[string]any{"name": o.GetName(), "namespace": o.GetNamespace(), "resourceVersion": version},
+			"status":   fields,
+		})
+		if err != nil {
+			return false, errors.Wrap(err, "cannot encode the status")
+		}
+		out.SetNamespace(o.GetNamespace())
+		out.SetName(o.GetName())
+		err = c.Status().Patch(ctx, out, client.RawPatch(types.ApplyPatchType, body), client.FieldOwner(manager), client.ForceOwnership)
+		if !kerrors.IsConflict(err) {
+			return err == nil, errors.Wrap(client.IgnoreNotFound(err), "cannot write the status")
+		}
+		switch err := c.Get(ctx, client.ObjectKeyFromObject(o), out); {
+		case err != nil:
+			return false, errors.Wrap(client.IgnoreNotFound(err), "cannot read the object")
+		case out.GetUID() != o.GetUID():
+			return false, nil
+		}
 	}
-	out.SetNamespace(o.GetNamespace())
-	out.SetName(o.GetName())
-	err = c.Status().Patch(ctx, out, client.RawPatch(types.ApplyPatchType, body), client.FieldOwner(manager), client.ForceOwnership)
-	if kerrors.IsConflict(err) || kerrors.IsNotFound(err) {
-		return false, nil
-	}
-	return err == nil, errors.Wrap(err, "cannot write the status")
 }

@@ -216,36 +216,53 @@ func mergePatch(into, patch map[string]any) {
 	}
 }
 
-// TestApply applies one field to an API server that gives an answer.
+// TestApply applies one field to an API server that gives some answers.
 func TestApply(t *testing.T) {
 	type want struct {
-		Body    string
-		Written bool
-		Err     error
+		Versions []string
+		Written  bool
+		Err      error
 	}
-	const body = `{"apiVersion":"direct-secrets.io/v1alpha1","kind":"PushSecret","metadata":{"name":"db","namespace":"shop","uid":"uid"},"status":{"stores":[]}}`
+	conflict := kerrors.NewConflict(resource, "db", errBoom)
 	cases := map[string]struct {
-		reason string
-		answer error
+		reason  string
+		answers []error
+		// live is the uid of the object that is read after a conflict, getErr why none is.
+		live   types.UID
+		getErr error
 		want   want
 	}{
-		"Applied": {"The fields are applied to this incarnation of the object.", nil, want{body, true, nil}},
-		"Other":   {"Another incarnation has another uid, and needs no status.", kerrors.NewConflict(resource, "db", errBoom), want{Body: body}},
-		"Gone":    {"An object that is gone needs no status.", kerrors.NewNotFound(resource, "db"), want{Body: body}},
-		"Refused": {"Any other answer is an error.", errBoom, want{body, false, errBoom}},
+		"Applied":  {"The fields are applied to the object that was seen.", []error{nil}, "", nil, want{[]string{"5"}, true, nil}},
+		"Conflict": {"Somebody else has written to it since.", []error{conflict, nil}, "uid", nil, want{[]string{"5", "9"}, true, nil}},
+		"Other":    {"Another incarnation needs no status of this one.", []error{conflict}, "other", nil, want{Versions: []string{"5"}}},
+		"Deleted":  {"Nor does an object that is gone.", []error{conflict}, "", kerrors.NewNotFound(resource, "db"), want{Versions: []string{"5"}}},
+		"Unread":   {"If it cannot be read, that is an error.", []error{conflict}, "", errBoom, want{[]string{"5"}, false, errBoom}},
+		"Gone":     {"An object that is gone needs no status.", []error{kerrors.NewNotFound(resource, "db")}, "", nil, want{Versions: []string{"5"}}},
+		"Refused":  {"Any other answer is an error.", []error{errBoom}, "", nil, want{[]string{"5"}, false, errBoom}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			var got want
-			c := &test.MockClient{MockStatusPatch: func(_ context.Context, obj client.Object, patch client.Patch, _ ...client.SubResourcePatchOption) error {
-				data, err := patch.Data(obj)
-				if err != nil {
-					return err
-				}
-				got.Body = string(data)
-				return tc.answer
-			}}
-			o := &v1alpha1.PushSecret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "db", UID: "uid"}}
+			c := &test.MockClient{
+				MockStatusPatch: func(_ context.Context, obj client.Object, patch client.Patch, _ ...client.SubResourcePatchOption) error {
+					data, err := patch.Data(obj)
+					if err != nil {
+						return err
+					}
+					sent := &v1alpha1.PushSecret{}
+					if err := json.Unmarshal(data, sent); err != nil {
+						return err
+					}
+					got.Versions = append(got.Versions, sent.ResourceVersion)
+					return tc.answers[len(got.Versions)-1]
+				},
+				MockGet: func(_ context.Context, _ client.ObjectKey, obj client.Object) error {
+					obj.SetUID(tc.live)
+					obj.SetResourceVersion("9")
+					return tc.getErr
+				},
+			}
+			o := &v1alpha1.PushSecret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "db", UID: "uid", ResourceVersion: "5"}}
 			got.Written, got.Err = Apply(t.Context(), c, "PushSecret", o, "m", map[string]any{"stores": []any{}}, &v1alpha1.PushSecret{})
 			if diff := cmp.Diff(tc.want, got, cmpopts.EquateErrors()); diff != "" {
 				t.Errorf("\n%s\nApply(): -want, +got:\n%s", tc.reason, diff)
