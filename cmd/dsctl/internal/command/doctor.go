@@ -104,7 +104,7 @@ const mostAffected = 5
 func (r report) print(w io.Writer) error {
 	var b strings.Builder
 	for _, f := range r.Findings {
-		fmt.Fprintf(&b, "%s: %s: %s\n  why: %s\n  fix: %s\n", f.Severity, line(f.Object.String()), line(f.Reason), line(f.Message), line(f.Fix))
+		fmt.Fprintf(&b, "%s: %s: %s\n  why: %s\n  fix: %s\n", f.Severity, line(f.Object.String()), line(f.Reason), line(strings.TrimSuffix(f.Message, "; "+f.Fix)), line(f.Fix))
 		if n := len(f.Affects); n > 0 {
 			var names []string
 			for _, a := range f.Affects[:min(n, mostAffected)] {

@@ -42,7 +42,7 @@ var fixes = map[string]func(o *snapshot.Object) string{
 		return "correct the spec or the remote value that the message names: kubectl edit " + kubectlName(o)
 	},
 	"Template": func(o *snapshot.Object) string {
-		return fmt.Sprintf("correct the template at the line that the message names; try it offline: dsctl render -f FILE --values VALUES (%s)", o.Ref())
+		return "correct the template at the line that the message names, and try it offline: dsctl render -f FILE --values VALUES; or: kubectl edit " + kubectlName(o)
 	},
 }
 

@@ -103,16 +103,7 @@ func suspended(_ *snapshot.Snapshot, o *snapshot.Object) []Finding {
 	if !o.Suspended {
 		return nil
 	}
-	return one(Warning, o, v1alpha1.ReasonSuspended, "spec.suspend is true: nothing is read or written", "dsctl resume "+Argument(o))
-}
-
-// Argument returns the arguments by which dsctl knows the object.
-func Argument(o *snapshot.Object) string {
-	arg := strings.ToLower(o.Kind.Kind) + "/" + o.Meta.Name
-	if o.Meta.Namespace != "" {
-		arg += " -n " + o.Meta.Namespace
-	}
-	return arg
+	return one(Warning, o, v1alpha1.ReasonSuspended, "spec.suspend is true: nothing is read or written", "dsctl resume "+o.Argument())
 }
 
 // failing finds what the condition Ready reports.
@@ -299,5 +290,5 @@ func refreshOverdue(s *snapshot.Snapshot, o *snapshot.Object) []Finding {
 		return nil
 	}
 	why := fmt.Sprintf("a refresh was due at %s", next.UTC().Format(time.RFC3339))
-	return one(Warning, o, ReasonRefreshOverdue, why, "see the operator's log and the runbook under DirectSecretsQueueStuck; to try again now: dsctl refresh "+Argument(o))
+	return one(Warning, o, ReasonRefreshOverdue, why, "see the operator's log and the runbook under DirectSecretsQueueStuck; to try again now: dsctl refresh "+o.Argument())
 }

@@ -29,7 +29,10 @@ const pageSize = 500
 // clockSkew is how far the clock of this machine may be from that of the operators.
 const clockSkew = 30 * time.Second
 
-// A Reader reads a cluster.
+// fieldManager is that of changes.
+const fieldManager = "dsctl"
+
+// A Reader reads a cluster, and changes single objects of it.
 type Reader struct {
 	Client    client.Client
 	Discovery discovery.DiscoveryInterface
@@ -133,6 +136,25 @@ func (r *Reader) List(ctx context.Context, k snapshot.Kind, namespace string) ([
 			return all, nil
 		}
 	}
+}
+
+// Get returns an object; namespace does not matter for a Kind of the cluster.
+func (r *Reader) Get(ctx context.Context, k snapshot.Kind, namespace, name string) (snapshot.Object, error) {
+	u := &unstructured.Unstructured{}
+	u.SetGroupVersionKind(k.GroupVersionKind)
+	if err := r.Client.Get(ctx, types.NamespacedName{Namespace: scopeOf(k, namespace), Name: name}, u); err != nil {
+		return snapshot.Object{}, err
+	}
+	return snapshot.NewObject(k, u)
+}
+
+// Patch changes an object by a merge patch.
+func (r *Reader) Patch(ctx context.Context, o *snapshot.Object, patch []byte) error {
+	u := &unstructured.Unstructured{}
+	u.SetGroupVersionKind(o.Kind.GroupVersionKind)
+	u.SetNamespace(o.Meta.Namespace)
+	u.SetName(o.Meta.Name)
+	return r.Client.Patch(ctx, u, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(fieldManager))
 }
 
 // readOperators reads the Leases of the operators: in all namespaces, or, where the user is not allowed to, in that of the

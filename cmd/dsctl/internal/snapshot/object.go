@@ -16,6 +16,13 @@ type shared struct {
 	Spec struct {
 		Suspend    bool   `json:"suspend"`
 		Controller string `json:"controller"`
+		// Of the cluster Kinds, the spec of what they make.
+		ExternalSecretSpec struct {
+			Suspend bool `json:"suspend"`
+		} `json:"externalSecretSpec"`
+		PushSecretSpec struct {
+			Suspend bool `json:"suspend"`
+		} `json:"pushSecretSpec"`
 	} `json:"spec"`
 	Status v1alpha1.StoreStatus `json:"status"`
 }
@@ -29,7 +36,7 @@ func NewObject(k Kind, u *unstructured.Unstructured) (Object, error) {
 	}
 	o.Meta = s.Meta
 	o.Status = Status{ObservedGeneration: s.Status.ObservedGeneration, Conditions: s.Status.Conditions}
-	o.Suspended = s.Spec.Suspend
+	o.Suspended = s.Spec.Suspend || s.Spec.ExternalSecretSpec.Suspend || s.Spec.PushSecretSpec.Suspend
 	if o.IsSource() {
 		o.Class = s.Spec.Controller
 		return o, nil

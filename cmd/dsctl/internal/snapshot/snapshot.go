@@ -54,6 +54,9 @@ type Kind struct {
 	Namespaced bool
 }
 
+// IsSource reports whether it is a Kind of stores or generators.
+func (k Kind) IsSource() bool { return k.Group != v1alpha1.Group }
+
 // Named reports whether a user means the Kind by a name, as kubectl would take it; a group may follow after a dot.
 func (k Kind) Named(name string) bool {
 	name, group, ofGroup := strings.Cut(strings.ToLower(name), ".")
@@ -149,13 +152,22 @@ func (o *Object) Ref() Ref {
 	return Ref{Group: o.Kind.Group, Kind: o.Kind.Kind, Namespace: o.Meta.Namespace, Name: o.Meta.Name}
 }
 
+// Argument returns the arguments by which dsctl knows the object.
+func (o *Object) Argument() string {
+	arg := strings.ToLower(o.Kind.Kind) + "/" + o.Meta.Name
+	if o.Meta.Namespace != "" {
+		arg += " -n " + o.Meta.Namespace
+	}
+	return arg
+}
+
 // Ready returns the condition Ready; nil if there is none.
 func (o *Object) Ready() *metav1.Condition {
 	return meta.FindStatusCondition(o.Status.Conditions, v1alpha1.ConditionReady)
 }
 
 // IsSource reports whether the object is a store or a generator.
-func (o *Object) IsSource() bool { return o.Kind.Group != v1alpha1.Group }
+func (o *Object) IsSource() bool { return o.Kind.IsSource() }
 
 // Uses returns the stores and generators that the object refers to, without duplicates.
 func (o *Object) Uses() []Use { return o.uses }
