@@ -46,11 +46,7 @@ func (o *options) get(ctx context.Context, args []string, notReady bool) error {
 	rows := listing.Rows(snap, func(r *listing.Row) bool {
 		return (!notReady || r.Ready != "True") && (len(args) == 0 || slices.Contains(kinds, r.Kind+"."+r.Group))
 	})
-	for _, r := range snap.Refused {
-		if r.Resource != "leases.coordination.k8s.io" {
-			_, _ = fmt.Fprintf(o.ErrOut, "warning: you are not allowed to %s %s\n", r.Verb, r.Resource)
-		}
-	}
+	o.warnRefused(snap)
 	if o.output == "json" {
 		return printJSON(o.Out, rows)
 	}

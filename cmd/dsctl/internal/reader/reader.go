@@ -114,28 +114,18 @@ func scopeOf(k snapshot.Kind, namespace string) string {
 // List returns the objects of a Kind.
 func (r *Reader) List(ctx context.Context, k snapshot.Kind, namespace string) ([]snapshot.Object, error) {
 	var all []snapshot.Object
-	list := &unstructured.UnstructuredList{}
-	list.SetGroupVersionKind(k.GroupVersion().WithKind(k.Kind + "List"))
-	for more := ""; ; {
-		r.Progress(fmt.Sprintf("%s (%d)", k.Resource, len(all)))
-		opts := []client.ListOption{client.Limit(pageSize), client.Continue(more)}
-		if ns := scopeOf(k, namespace); ns != "" {
-			opts = append(opts, client.InNamespace(ns))
-		}
-		if err := r.Client.List(ctx, list, opts...); err != nil {
-			return nil, fmt.Errorf("cannot list %s: %w", k.GroupResource(), err)
-		}
-		for i := range list.Items {
-			o, err := snapshot.NewObject(k, &list.Items[i])
-			if err != nil {
-				return nil, err
-			}
+	empty := &unstructured.UnstructuredList{}
+	empty.SetGroupVersionKind(k.GroupVersion().WithKind(k.Kind + "List"))
+	var broken error
+	err := r.pages(ctx, k.Kind, empty, scopeOf(k, namespace), func(page client.ObjectList) {
+		items := page.(*unstructured.UnstructuredList).Items
+		for i := range items {
+			o, err := snapshot.NewObject(k, &items[i])
+			broken = errors.Join(broken, err)
 			all = append(all, o)
 		}
-		if more = list.GetContinue(); more == "" {
-			return all, nil
-		}
-	}
+	})
+	return all, errors.Join(err, broken)
 }
 
 // Get returns an object; namespace does not matter for a Kind of the cluster.
