@@ -69,6 +69,7 @@ Exit codes: 0 all objects were asked, with --wait all are Ready; 1 the command f
 			}, after, "refresh requested")
 		},
 	}
+	c.ValidArgsFunction = o.completeObjects(change.CanRefresh)
 	o.addSelection(c, &sel)
 	c.Flags().BoolVar(&waits, "wait", false, "Wait until the operators have served the request.")
 	c.Flags().DurationVar(&timeout, "timeout", timeout, "How long to wait for each object.")
@@ -94,6 +95,7 @@ manifests, such as Argo CD or Flux, may revert that: change the manifest there.
 			}, func(context.Context, *session, *snapshot.Object, *changed) {}, done)
 		},
 	}
+	c.ValidArgsFunction = o.completeObjects(change.CanSuspend)
 	o.addSelection(c, &sel)
 	return c
 }

@@ -22,7 +22,8 @@ In a namespace it lists the cluster Kinds, too. KIND chooses Kinds by name, plur
 		Example: `  dsctl get -n shop
   dsctl get -A --not-ready -o wide
   dsctl get externalsecret awssecretsmanager -A`,
-		RunE: func(c *cobra.Command, args []string) error { return o.get(c.Context(), args, notReady) },
+		ValidArgsFunction: o.completeKinds,
+		RunE:              func(c *cobra.Command, args []string) error { return o.get(c.Context(), args, notReady) },
 	}
 	o.addNamespaces(c)
 	o.addOutput(c, "json", "wide")

@@ -74,7 +74,7 @@ Exit codes: 0 nothing is wrong or different, 1 the command failed, 2 doctor foun
 	root.SetOut(streams.Out)
 	root.SetErr(streams.ErrOut)
 	o.config.AddFlags(root.PersistentFlags())
-	root.AddCommand(newDoctor(o), newGet(o), newTree(o), newRefresh(o), newSuspend(o, true), newSuspend(o, false), newDemo(o, demo))
+	root.AddCommand(newDoctor(o), newGet(o), newTree(o), newRefresh(o), newSuspend(o, true), newSuspend(o, false), newRender(o), newDiff(o), newDemo(o, demo))
 	return root
 }
 

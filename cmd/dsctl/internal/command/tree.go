@@ -20,8 +20,9 @@ It reads names only. With KIND/NAME, or the NAME of an ExternalSecret, it shows 
 		Example: `  dsctl tree -n shop
   dsctl tree db -n shop
   dsctl tree clusterawssecretsmanager/prod -A`,
-		Args: cobra.MaximumNArgs(1),
-		RunE: func(c *cobra.Command, args []string) error { return o.tree(c.Context(), args) },
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: o.completeObjects(func(snapshot.Kind) bool { return true }),
+		RunE:              func(c *cobra.Command, args []string) error { return o.tree(c.Context(), args) },
 	}
 	o.addNamespaces(c)
 	o.addOutput(c, "json")
