@@ -8,18 +8,16 @@ import (
 	"syscall"
 
 	"k8s.io/cli-runtime/pkg/genericiooptions"
-	"k8s.io/client-go/rest"
 
 	"github.com/direct-secrets/direct-secrets/cmd/dsctl/internal/command"
-	"github.com/direct-secrets/direct-secrets/internal/demo"
 )
+
+// version is set by the linker in a release.
+var version = "unreleased"
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	streams := genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr}
-	code := command.Run(ctx, os.Args[1:], streams, func(ctx context.Context, cluster *rest.Config, s genericiooptions.IOStreams) error {
-		return demo.Run(ctx, cluster, os.Stdin, s.Out)
-	})
+	code := command.Run(ctx, os.Args[1:], genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr}, version, runDemo)
 	stop()
 	os.Exit(code)
 }

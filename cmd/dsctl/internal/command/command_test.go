@@ -18,7 +18,7 @@ func run(t *testing.T, stdin string, args ...string) (out, errs string, code int
 	t.Helper()
 	var o, e bytes.Buffer
 	streams := genericiooptions.IOStreams{In: strings.NewReader(stdin), Out: &o, ErrOut: &e}
-	code = Run(t.Context(), args, streams, func(context.Context, *rest.Config, genericiooptions.IOStreams) error { return nil })
+	code = Run(t.Context(), args, streams, "v0.1.1", func(context.Context, *rest.Config, genericiooptions.IOStreams) error { return nil })
 	return o.String(), e.String(), code
 }
 

@@ -98,6 +98,14 @@ func newReport(s *snapshot.Snapshot, findings []diagnosis.Finding) report {
 	return r
 }
 
+// count returns a number of things.
+func count(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}
+
 // mostAffected is how many affected objects the text names.
 const mostAffected = 5
 
@@ -124,9 +132,9 @@ func (r report) print(w io.Writer) error {
 	}
 	operators := "operators unknown"
 	if r.Operators != nil {
-		operators = fmt.Sprintf("%d operators running", *r.Operators)
+		operators = count(*r.Operators, "operator") + " running"
 	}
-	fmt.Fprintf(&b, "%d errors, %d warnings in %s (%d objects checked, %s)\n", r.Errors, r.Warnings, where, r.Objects, operators)
+	fmt.Fprintf(&b, "%s, %s in %s (%s checked, %s)\n", count(r.Errors, "error"), count(r.Warnings, "warning"), where, count(r.Objects, "object"), operators)
 	_, err := io.WriteString(w, b.String())
 	return err
 }

@@ -30,8 +30,8 @@ var errFound = errors.New("found")
 type Demo func(ctx context.Context, cluster *rest.Config, streams genericiooptions.IOStreams) error
 
 // Run runs dsctl and returns its exit code.
-func Run(ctx context.Context, args []string, streams genericiooptions.IOStreams, demo Demo) int {
-	root := New(streams, demo)
+func Run(ctx context.Context, args []string, streams genericiooptions.IOStreams, version string, demo Demo) int {
+	root := New(streams, version, demo)
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
 	switch {
@@ -55,7 +55,7 @@ type options struct {
 }
 
 // New returns the command dsctl.
-func New(streams genericiooptions.IOStreams, demo Demo) *cobra.Command {
+func New(streams genericiooptions.IOStreams, version string, demo Demo) *cobra.Command {
 	o := &options{IOStreams: streams, config: genericclioptions.NewConfigFlags(true).WithDiscoveryBurst(300).WithDiscoveryQPS(50)}
 	root := &cobra.Command{
 		Use:   "dsctl",
@@ -63,6 +63,7 @@ func New(streams genericiooptions.IOStreams, demo Demo) *cobra.Command {
 		Long: `dsctl reports on the objects of direct-secrets in a cluster. It prints no value of a secret unless --show-values is given.
 
 Exit codes: 0 nothing is wrong or different, 1 the command failed, 2 doctor found an error or diff a difference.`,
+		Version:       version,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Annotations:   map[string]string{},

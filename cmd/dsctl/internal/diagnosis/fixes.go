@@ -11,7 +11,9 @@ import (
 // fixes are what to do for a reason of a condition, or for the class of an error. The message of the condition often has a
 // more exact advice, which goes first.
 var fixes = map[string]func(o *snapshot.Object) string{
-	v1alpha1.ReasonStoreAuthFailed:  fixed("compare the login and its permissions with the page of the Kind in docs/; a changed credential counts at once"),
+	v1alpha1.ReasonStoreAuthFailed: func(o *snapshot.Object) string {
+		return fmt.Sprintf("compare the login and its permissions with the page of %s in docs/; a changed credential counts at once", o.Kind.Kind)
+	},
 	v1alpha1.ReasonStoreUnreachable: fixed("check DNS, NetworkPolicy, proxy and certificates between the operator's namespace and the address of the store"),
 	v1alpha1.ReasonInvalidSpec: func(o *snapshot.Object) string {
 		return "correct the field that the message names: kubectl edit " + kubectlName(o)
@@ -64,6 +66,8 @@ func advise(o *snapshot.Object, reason, message string) (why, fix string) {
 		fix = advice
 	}
 	switch {
+	case reason == v1alpha1.ReasonForbidden && strings.Contains(message, "ResourceQuota"):
+		fix = "raise the quota: kubectl describe resourcequotas -n " + o.Meta.Namespace
 	case known == nil && fix == "":
 		fix = "see the reason in docs/runbook.md, and: kubectl describe " + kubectlName(o)
 	case known != nil && fix == "":
