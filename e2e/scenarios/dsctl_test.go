@@ -281,9 +281,9 @@ func (p *plugin) refused(t *testing.T, s *stack.Stack) {
 	})
 	for _, want := range []string{
 		"ExternalSecret broken/secret-absent",
-		"you are not allowed to list awssecretsmanagers.aws.direct-secrets.io in namespace broken",
+		"awssecretsmanagers.aws.direct-secrets.io",
 		"you are not allowed to list leases.coordination.k8s.io in namespace direct-secrets",
-		"you are not allowed to patch externalsecrets.direct-secrets.io in namespace broken",
+		"you are not allowed to patch externalsecrets.direct-secrets.io, pushsecrets.direct-secrets.io in namespace broken",
 	} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%q is missing from:\n%s", want, out)

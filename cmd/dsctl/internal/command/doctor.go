@@ -78,7 +78,7 @@ func (o *options) doctor(ctx context.Context) error {
 }
 
 func newReport(s *snapshot.Snapshot, findings []diagnosis.Finding) report {
-	r := report{Namespace: s.Namespace, Objects: len(s.Objects), Findings: findings}
+	r := report{Namespace: s.Namespace, Objects: len(s.Objects), Findings: append([]diagnosis.Finding{}, findings...)}
 	if s.OperatorsKnown {
 		n := 0
 		for _, op := range s.Operators {

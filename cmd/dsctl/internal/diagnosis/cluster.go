@@ -2,6 +2,7 @@ package diagnosis
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/direct-secrets/direct-secrets/cmd/dsctl/internal/snapshot"
@@ -66,23 +67,39 @@ func skewedOperators(s *snapshot.Snapshot) []Finding {
 	return all
 }
 
-// notAllowed finds what the user may not do, and so could not be checked.
+// notAllowed finds what the user is not allowed to do, and so could not be checked: one finding for all resources of a verb and a
+// place. It is an error only where objects that hold secrets could not be checked at all.
 func notAllowed(s *snapshot.Snapshot) []Finding {
-	var all []Finding
+	type request struct{ verb, namespace, purpose string }
+	var order []request
+	resources := map[request][]string{}
 	for _, r := range s.Refused {
-		where := "in all namespaces"
-		can := fmt.Sprintf("kubectl auth can-i %s %s", r.Verb, r.Resource)
-		if r.Namespace != "" {
-			where = "in namespace " + r.Namespace
-			can += " -n " + r.Namespace
-		} else {
-			can += " -A"
+		q := request{r.Verb, r.Namespace, r.Purpose}
+		if resources[q] == nil {
+			order = append(order, q)
 		}
-		all = append(all, Finding{
-			Severity: Warning, Object: snapshot.Ref{Kind: "Permission", Name: strings.Join([]string{r.Verb, r.Resource}, " ")}, Reason: ReasonNotAllowed,
-			Message: fmt.Sprintf("you are not allowed to %s %s %s, which is needed %s", r.Verb, r.Resource, where, r.Purpose),
-			Fix:     "have a Role with this permission bound to you, or choose a namespace with -n; to check: " + can,
-		})
+		resources[q] = append(resources[q], r.Resource)
+	}
+	var all []Finding
+	for _, q := range order {
+		where, can := "in the cluster", fmt.Sprintf("kubectl auth can-i %s %s", q.verb, resources[q][0])
+		if q.namespace != "" {
+			where, can = "in namespace "+q.namespace, can+" -n "+q.namespace
+		}
+		f := Finding{
+			Severity: Warning, Object: snapshot.Ref{Kind: "Permission", Namespace: q.namespace, Name: q.verb}, Reason: ReasonNotAllowed,
+			Message: fmt.Sprintf("you are not allowed to %s %s %s, which is needed %s", q.verb, strings.Join(resources[q], ", "), where, q.purpose),
+			Fix:     "have a Role with this permission bound to you; to check one: " + can,
+		}
+		if q.verb == "list" && slices.ContainsFunc(resources[q], isChecked) {
+			f.Severity = Error
+		}
+		all = append(all, f)
 	}
 	return all
+}
+
+// isChecked reports whether a resource is one that every user of doctor means to check.
+func isChecked(resource string) bool {
+	return resource == "externalsecrets."+v1alpha1.Group || resource == "pushsecrets."+v1alpha1.Group
 }

@@ -147,6 +147,15 @@ metadata: {name: prod}
 				Affects: []snapshot.Ref{db},
 			}},
 		},
+		"OperatorsSilent": {
+			reason:   "where no operator reports that it runs, an object with a status is not taken for one that none serves",
+			manifest: using + `status: {conditions: [{type: Ready, status: "True", reason: SecretSynced}]}` + "\n---" + prod,
+			change:   func(s *snapshot.Snapshot) { s.Operators = nil },
+			want: []Finding{{
+				Severity: Warning, Object: snapshot.Ref{Kind: "Lease"}, Reason: ReasonOperatorAbsent,
+				Message: "no operator has reported that it runs", Fix: "enable the modules in the chart; modules without --presence-namespace do not report",
+			}},
+		},
 		"UnknownKind": {
 			reason:   "a misspelt Kind is told apart from a module that does not run",
 			manifest: strings.ReplaceAll(using, "AWSSecretsManager", "AWSSecretManager"),
@@ -271,14 +280,22 @@ spec: {storeRefs: [{kind: AWSSecretsManager, name: prod}], selector: {secret: {n
 			}},
 		},
 		"NotAllowed": {
-			reason: "what could not be checked is said",
+			reason: "what could not be checked is reported, all resources of a place at once",
 			change: func(s *snapshot.Snapshot) {
-				s.Refused = []snapshot.Refusal{{Verb: "list", Resource: "vaultkvs.vault.direct-secrets.io", Namespace: "shop", Purpose: "to report on them"}}
+				s.Refused = []snapshot.Refusal{
+					{Verb: "list", Resource: "externalsecrets.direct-secrets.io", Namespace: "shop", Purpose: "to report on them"},
+					{Verb: "list", Resource: "clustervaultkvs.vault.direct-secrets.io", Purpose: "to report on them"},
+					{Verb: "list", Resource: "vaultkvs.vault.direct-secrets.io", Namespace: "shop", Purpose: "to report on them"},
+				}
 			},
 			want: []Finding{{
-				Severity: Warning, Object: snapshot.Ref{Kind: "Permission", Name: "list vaultkvs.vault.direct-secrets.io"}, Reason: ReasonNotAllowed,
-				Message: "you are not allowed to list vaultkvs.vault.direct-secrets.io in namespace shop, which is needed to report on them",
-				Fix:     "have a Role with this permission bound to you, or choose a namespace with -n; to check: kubectl auth can-i list vaultkvs.vault.direct-secrets.io -n shop",
+				Severity: Error, Object: snapshot.Ref{Kind: "Permission", Namespace: "shop", Name: "list"}, Reason: ReasonNotAllowed,
+				Message: "you are not allowed to list externalsecrets.direct-secrets.io, vaultkvs.vault.direct-secrets.io in namespace shop, which is needed to report on them",
+				Fix:     "have a Role with this permission bound to you; to check one: kubectl auth can-i list externalsecrets.direct-secrets.io -n shop",
+			}, {
+				Severity: Warning, Object: snapshot.Ref{Kind: "Permission", Name: "list"}, Reason: ReasonNotAllowed,
+				Message: "you are not allowed to list clustervaultkvs.vault.direct-secrets.io in the cluster, which is needed to report on them",
+				Fix:     "have a Role with this permission bound to you; to check one: kubectl auth can-i list clustervaultkvs.vault.direct-secrets.io",
 			}},
 		},
 	}

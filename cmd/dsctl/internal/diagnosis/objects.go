@@ -47,6 +47,9 @@ func deletionStuck(s *snapshot.Snapshot, o *snapshot.Object) []Finding {
 
 // unserved finds that no running operator serves a Kind that the object is of or refers to.
 func unserved(s *snapshot.Snapshot, o *snapshot.Object) []Finding {
+	if len(s.Operators) == 0 && o.Ready() != nil {
+		return nil // Operators that do not report are at work, or were.
+	}
 	if !s.OperatorsKnown || s.Now.Sub(o.Meta.CreationTimestamp.Time) < reconcileTime/4 {
 		return nil
 	}

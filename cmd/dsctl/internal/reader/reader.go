@@ -152,12 +152,14 @@ func (r *Reader) Patch(ctx context.Context, o *snapshot.Object, patch []byte) er
 func (r *Reader) readOperators(ctx context.Context, s *snapshot.Snapshot) error {
 	r.Progress("operators")
 	leases := &coordinationv1.LeaseList{}
+	elsewhere := false // They may be in a namespace that the user is not allowed to read.
 	labelled := client.MatchingLabels{inspect.OperatorLabel: "true"}
 	err := r.Client.List(ctx, leases, labelled)
 	if kerrors.IsForbidden(err) {
 		err = r.Client.List(ctx, leases, labelled, client.InNamespace(r.OperatorNamespace))
+		elsewhere = err == nil && len(leases.Items) == 0
 	}
-	if kerrors.IsForbidden(err) {
+	if kerrors.IsForbidden(err) || elsewhere {
 		s.Refused = append(s.Refused, snapshot.Refusal{
 			Verb: "list", Resource: "leases.coordination.k8s.io", Namespace: r.OperatorNamespace, Purpose: "to see which operators run",
 		})

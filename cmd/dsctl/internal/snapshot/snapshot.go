@@ -27,7 +27,8 @@ const (
 	ClusterPushSecret     = "ClusterPushSecret"
 )
 
-// A Snapshot is what dsctl has read of a namespace, or of the cluster.
+// A Snapshot is what dsctl has read of a namespace, or of the cluster. It is not for concurrent use, and Objects do not change
+// once it is used.
 type Snapshot struct {
 	// Now is when it was read.
 	Now time.Time
@@ -42,6 +43,22 @@ type Snapshot struct {
 	OperatorsKnown bool
 	// Refused are requests that the API server does not allow the user.
 	Refused []Refusal
+
+	// byName are the stores and generators among the objects, made when they are first looked for.
+	byName map[string][]*Object
+}
+
+// sources returns the stores and generators of a name.
+func (s *Snapshot) sources(name string) []*Object {
+	if s.byName == nil {
+		s.byName = map[string][]*Object{}
+		for i := range s.Objects {
+			if o := &s.Objects[i]; o.IsSource() {
+				s.byName[o.Meta.Name] = append(s.byName[o.Meta.Name], o)
+			}
+		}
+	}
+	return s.byName[name]
 }
 
 // A Kind is one of the groups of direct-secrets.
@@ -172,14 +189,10 @@ func (o *Object) IsSource() bool { return o.Kind.IsSource() }
 // Uses returns the stores and generators that the object refers to, without duplicates.
 func (o *Object) Uses() []Use { return o.uses }
 
-// Find returns the object that a reference of an object in namespace names; nil if there is none.
+// Find returns the store or generator that a reference of an object in namespace names; nil if there is none.
 func (s *Snapshot) Find(ref *v1alpha1.StoreRef, namespace string) *Object {
-	for i := range s.Objects {
-		o := &s.Objects[i]
-		if !o.IsSource() || o.Meta.Name != ref.Name || !ref.Matches(o.Kind.GroupKind()) {
-			continue
-		}
-		if !o.Kind.Namespaced || o.Meta.Namespace == namespace {
+	for _, o := range s.sources(ref.Name) {
+		if ref.Matches(o.Kind.GroupKind()) && (!o.Kind.Namespaced || o.Meta.Namespace == namespace) {
 			return o
 		}
 	}
