@@ -55,7 +55,7 @@ var broken = map[string]struct {
 	"Template":       {"ExternalSecret broken/template", "SecretSyncedError", "template", ""},
 	"Immutable":      {"ExternalSecret broken/immutable", "SecretSyncedError", "delete the Secret", ""},
 	"ReadOnlyStore":  {"PushSecret broken/push", "SecretSyncedError", "use another store", ""},
-	"Suspended":      {"ExternalSecret broken/suspended", "Suspended", "dsctl resume externalsecret/suspended -n broken", ""},
+	"Suspended":      {"ExternalSecret broken/suspended", "Suspended", "kubectl direct-secrets resume externalsecret/suspended -n broken", ""},
 	"Generator":      {"STSSessionToken broken/token", "AuthFailed", "login", "generator"},
 	"MergeWaits":     {"ExternalSecret broken/waiting", "SecretMissing", "create Secret broken/waiting", ""},
 	"Gone":           {"ExternalSecret broken/gone", "SecretDeleted", "remoteRef.key", ""},
@@ -244,6 +244,7 @@ spec: {storeRef: {kind: AWSSecretsManager, name: good}, data: [{secretKey: a, re
 		{[]string{"__complete", "refresh", "fi"}, "fine\n", 0},
 		{[]string{"__complete", "resume", "pushsecret/"}, "pushsecret/push\n", 0},
 		{[]string{"help"}, "kubectl direct-secrets [command]", 0},
+		{[]string{"help", "doctor"}, "kubectl direct-secrets doctor -n shop", 0},
 	} {
 		args := step.args
 		if !strings.HasPrefix(args[0], "_") {

@@ -88,12 +88,12 @@ func SuspendPatch(o *snapshot.Object, suspend bool) ([]byte, error) {
 	return patch(suspendField(o.Kind), "suspend", value)
 }
 
-var errSuspended = errors.New("it is suspended, so nothing is read or written; resume it first: dsctl resume")
+var errSuspended = errors.New("it is suspended, so nothing is read or written; resume it first")
 
 // RefreshPatch returns the merge patch that asks for a refresh of an object. request must be new.
 func RefreshPatch(o *snapshot.Object, request string) ([]byte, error) {
 	if o.Suspended {
-		return nil, fmt.Errorf("%s: %w %s", o.Ref(), errSuspended, o.Argument())
+		return nil, fmt.Errorf("%s: %w", o.Ref(), errSuspended)
 	}
 	return patch(requestField(o.Kind), v1alpha1.RefreshRequestAnnotation, request)
 }

@@ -65,6 +65,7 @@ func (o *options) doctor(ctx context.Context) error {
 	if err := s.CheckAccess(ctx, snap, needed(s.namespace)); err != nil {
 		return err
 	}
+	snap.Program = o.program
 	r := newReport(snap, diagnosis.Diagnose(snap))
 	if o.output == "json" {
 		err = printJSON(o.Out, r)

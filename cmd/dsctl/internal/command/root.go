@@ -48,6 +48,8 @@ func Run(ctx context.Context, args []string, streams genericiooptions.IOStreams,
 type options struct {
 	genericiooptions.IOStreams
 
+	// program is how the user calls dsctl.
+	program           string
 	config            *genericclioptions.ConfigFlags
 	operatorNamespace string
 	allNamespaces     bool
@@ -56,7 +58,7 @@ type options struct {
 
 // New returns the command dsctl.
 func New(streams genericiooptions.IOStreams, version string, demo Demo) *cobra.Command {
-	o := &options{IOStreams: streams, config: genericclioptions.NewConfigFlags(true).WithDiscoveryBurst(300).WithDiscoveryQPS(50)}
+	o := &options{IOStreams: streams, program: "dsctl", config: genericclioptions.NewConfigFlags(true).WithDiscoveryBurst(300).WithDiscoveryQPS(50)}
 	root := &cobra.Command{
 		Use:   "dsctl",
 		Short: "Find out what is wrong with synced secrets, and fix it",
@@ -69,13 +71,17 @@ Exit codes: 0 nothing is wrong or different, 1 the command failed, 2 doctor foun
 		Annotations:   map[string]string{},
 	}
 	if strings.HasPrefix(filepath.Base(os.Args[0]), "kubectl-") {
-		root.Annotations[cobra.CommandDisplayNameAnnotation] = "kubectl direct-secrets"
+		o.program = "kubectl direct-secrets"
+		root.Annotations[cobra.CommandDisplayNameAnnotation] = o.program
 	}
 	root.SetIn(streams.In)
 	root.SetOut(streams.Out)
 	root.SetErr(streams.ErrOut)
 	o.config.AddFlags(root.PersistentFlags())
 	root.AddCommand(newDoctor(o), newGet(o), newTree(o), newRefresh(o), newSuspend(o, true), newSuspend(o, false), newRender(o), newDiff(o), newDemo(o, demo))
+	for _, c := range root.Commands() {
+		c.Example = strings.ReplaceAll(c.Example, "  dsctl ", "  "+o.program+" ")
+	}
 	return root
 }
 

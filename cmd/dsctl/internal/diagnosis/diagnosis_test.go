@@ -50,7 +50,7 @@ var awsOperator = snapshot.Operator{
 // read returns a snapshot with the objects of a manifest, as read from a cluster where the operator of AWS runs.
 func read(t *testing.T, manifest string, change ...func(*snapshot.Snapshot)) *snapshot.Snapshot {
 	t.Helper()
-	s := &snapshot.Snapshot{Now: now, Namespace: "shop", Kinds: kinds, OperatorsKnown: true, Operators: []snapshot.Operator{awsOperator}}
+	s := &snapshot.Snapshot{Now: now, Program: "dsctl", Namespace: "shop", Kinds: kinds, OperatorsKnown: true, Operators: []snapshot.Operator{awsOperator}}
 	for _, doc := range strings.Split(manifest, "\n---\n") {
 		u := &unstructured.Unstructured{}
 		if err := yaml.Unmarshal([]byte(doc), &u.Object); err != nil {
@@ -323,7 +323,7 @@ func TestEveryReasonHasAFix(t *testing.T) {
 		v1alpha1.ReasonVersionSkew, v1alpha1.ReasonConflict, v1alpha1.ReasonForbidden, v1alpha1.ReasonInvalidSpec, v1alpha1.ReasonPartlyProvisioned,
 		"NotFound", "Denied", "Throttled", "Unavailable", "Invalid", "Template", "Conflict",
 	} {
-		if fixes[reason] == nil || fixes[reason](&s.Objects[0]) == "" {
+		if fixes[reason] == nil || fixes[reason](s, &s.Objects[0]) == "" {
 			t.Errorf("%s has no fix", reason)
 		}
 	}

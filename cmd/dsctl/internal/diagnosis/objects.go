@@ -102,11 +102,11 @@ func fixUnserved(k *snapshot.Kind) string {
 	return fmt.Sprintf("enable the module of %s in the chart (NAME.enabled=true); if it is enabled, see: kubectl get pods,leases -A | grep %s", k.Group, v1alpha1.Group)
 }
 
-func suspended(_ *snapshot.Snapshot, o *snapshot.Object) []Finding {
+func suspended(s *snapshot.Snapshot, o *snapshot.Object) []Finding {
 	if !o.Suspended {
 		return nil
 	}
-	return one(Warning, o, v1alpha1.ReasonSuspended, "spec.suspend is true: nothing is read or written", "dsctl resume "+o.Argument())
+	return one(Warning, o, v1alpha1.ReasonSuspended, "spec.suspend is true: nothing is read or written", s.Program+" resume "+o.Argument())
 }
 
 // failing finds what the condition Ready reports.
@@ -115,7 +115,7 @@ func failing(s *snapshot.Snapshot, o *snapshot.Object) []Finding {
 	if c == nil || c.Status != metav1.ConditionFalse || (o.FanOut != nil && s.Namespace != "") {
 		return nil
 	}
-	why, fix := advise(o, c.Reason, c.Message)
+	why, fix := advise(s, o, c.Reason, c.Message)
 	f := Finding{Severity: Error, Object: o.Ref(), Reason: c.Reason, Message: why, Fix: fix}
 	switch c.Reason {
 	case v1alpha1.ReasonStoreNotReady:
@@ -202,7 +202,7 @@ func failingPush(s *snapshot.Snapshot, o *snapshot.Object) []Finding {
 		if c == nil || c.Status != metav1.ConditionFalse {
 			continue
 		}
-		why, fix := advise(o, c.Reason, c.Message)
+		why, fix := advise(s, o, c.Reason, c.Message)
 		f := Finding{Severity: Error, Object: o.Ref(), Reason: c.Reason, Message: fmt.Sprintf("%s %s: %s", st.Kind, st.Name, why), Fix: fix}
 		ref := v1alpha1.StoreRef{APIVersion: st.APIVersion, Kind: st.Kind, Name: st.Name}
 		if source := s.Find(&ref, o.Meta.Namespace); source != nil {
@@ -235,7 +235,7 @@ func failingFanOut(s *snapshot.Snapshot, o *snapshot.Object) []Finding {
 	var all []Finding
 	for _, r := range reasons {
 		in := namespaces[r]
-		why, fix := advise(o, v1alpha1.ReasonPartlyProvisioned, r)
+		why, fix := advise(s, o, v1alpha1.ReasonPartlyProvisioned, r)
 		all = append(all, one(Error, o, v1alpha1.ReasonPartlyProvisioned, fmt.Sprintf("in %s: %s", list(in), why), fix)...)
 	}
 	return all
@@ -293,5 +293,5 @@ func refreshOverdue(s *snapshot.Snapshot, o *snapshot.Object) []Finding {
 		return nil
 	}
 	why := fmt.Sprintf("a refresh was due at %s", next.UTC().Format(time.RFC3339))
-	return one(Warning, o, ReasonRefreshOverdue, why, "see the operator's log and the runbook under DirectSecretsQueueStuck; to try again now: dsctl refresh "+o.Argument())
+	return one(Warning, o, ReasonRefreshOverdue, why, "see the operator's log and the runbook under DirectSecretsQueueStuck; to try again now: "+s.Program+" refresh "+o.Argument())
 }

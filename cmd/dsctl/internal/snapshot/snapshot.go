@@ -32,6 +32,8 @@ const (
 type Snapshot struct {
 	// Now is when it was read.
 	Now time.Time
+	// Program is how the user calls dsctl, for example "kubectl direct-secrets".
+	Program string
 	// Namespace is empty for all.
 	Namespace string
 	// Kinds that the cluster has.
