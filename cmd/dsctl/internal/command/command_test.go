@@ -3,14 +3,19 @@ package command
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/rest"
+
+	"github.com/direct-secrets/direct-secrets/cmd/dsctl/internal/diagnosis"
+	"github.com/direct-secrets/direct-secrets/cmd/dsctl/internal/snapshot"
 )
 
 // run runs dsctl without a cluster, and returns what it prints, its errors, and its exit code.
@@ -152,6 +157,62 @@ func TestUsage(t *testing.T) {
 			t.Parallel()
 			if _, errs, code := run(t, "", tc.args...); code != ExitFailed || !strings.Contains(errs, tc.errs) {
 				t.Errorf("%s: exit code %d: %s", tc.reason, code, errs)
+			}
+		})
+	}
+}
+
+func TestReport(t *testing.T) {
+	t.Parallel()
+	one := 1
+	object := func(name string) snapshot.Ref {
+		return snapshot.Ref{Kind: "ExternalSecret", Namespace: "shop", Name: name}
+	}
+	var findings []diagnosis.Finding
+	for i := range 12 {
+		findings = append(findings, diagnosis.Finding{Severity: diagnosis.Error, Object: object(fmt.Sprint(i)), Reason: "Conflict", Message: "no", Fix: "yes"})
+	}
+	store := diagnosis.Finding{Severity: diagnosis.Warning, Object: snapshot.Ref{Kind: "AWSSecretsManager", Namespace: "shop", Name: "prod"}, Reason: "AuthFailed", Message: "refused\nError: forged; allow it", Fix: "allow it"}
+	for i := range 7 {
+		store.Affects = append(store.Affects, object(fmt.Sprint(i)))
+	}
+	cases := map[string]struct {
+		reason string
+		report report
+		want   string
+	}{
+		"Affects": {
+			reason: "the fix is not printed twice, a line break forges no finding, and few affected objects are named",
+			report: report{Namespace: "shop", Objects: 8, Operators: &one, Warnings: 1, Findings: []diagnosis.Finding{store}},
+			want: `Warning: AWSSecretsManager shop/prod: AuthFailed
+  why: refused Error: forged
+  fix: allow it
+  affects: ExternalSecret shop/0, ExternalSecret shop/1, ExternalSecret shop/2, ExternalSecret shop/3, ExternalSecret shop/4 and 2 more
+
+0 errors, 1 warning in namespace shop (8 objects checked, 1 operator running)
+`,
+		},
+		"Alike": {
+			reason: "of many that are alike ten are printed, and the others counted",
+			report: report{Objects: 12, Errors: 12, Findings: findings},
+			want: strings.Repeat("x", 10) + `Error: 2 more of Kind ExternalSecret: Conflict
+  fix: yes
+  all: doctor --output json
+
+12 errors, 0 warnings in all namespaces (12 objects checked, operators unknown)
+`,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var b strings.Builder
+			if err := tc.report.print(&b); err != nil {
+				t.Fatal(err)
+			}
+			got := regexp.MustCompile(`Error: ExternalSecret shop/\d+: Conflict\n  why: no\n  fix: yes\n\n`).ReplaceAllString(b.String(), "x")
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s: -want, +got:\n%s", tc.reason, diff)
 			}
 		})
 	}

@@ -107,25 +107,33 @@ func count(n int, thing string) string {
 	return fmt.Sprintf("%d %ss", n, thing)
 }
 
-// mostAffected is how many affected objects the text names.
-const mostAffected = 5
+const (
+	// mostAffected is how many affected objects the text names.
+	mostAffected = 5
+	// mostAlike is how many findings of a Kind, a reason and a fix the text has.
+	mostAlike = 10
+)
 
 func (r report) print(w io.Writer) error {
+	type likeness struct {
+		severity          diagnosis.Severity
+		kind, reason, fix string
+	}
 	var b strings.Builder
+	var order []likeness
+	seen := map[likeness]int{}
 	for _, f := range r.Findings {
-		fmt.Fprintf(&b, "%s: %s: %s\n  why: %s\n  fix: %s\n", f.Severity, line(f.Object.String()), line(f.Reason), line(strings.TrimSuffix(f.Message, "; "+f.Fix)), line(f.Fix))
-		if n := len(f.Affects); n > 0 {
-			var names []string
-			for _, a := range f.Affects[:min(n, mostAffected)] {
-				names = append(names, a.String())
+		l := likeness{f.Severity, f.Object.Kind, f.Reason, f.Fix}
+		if seen[l]++; seen[l] > mostAlike {
+			if seen[l] == mostAlike+1 {
+				order = append(order, l)
 			}
-			more := ""
-			if n > mostAffected {
-				more = fmt.Sprintf(" and %d more", n-mostAffected)
-			}
-			fmt.Fprintf(&b, "  affects: %s%s\n", line(strings.Join(names, ", ")), more)
+			continue
 		}
-		b.WriteString("\n")
+		printFinding(&b, f)
+	}
+	for _, l := range order {
+		fmt.Fprintf(&b, "%s: %d more of Kind %s: %s\n  fix: %s\n  all: doctor --output json\n\n", l.severity, seen[l]-mostAlike, l.kind, line(l.reason), line(l.fix))
 	}
 	where := "all namespaces"
 	if r.Namespace != "" {
@@ -138,4 +146,21 @@ func (r report) print(w io.Writer) error {
 	fmt.Fprintf(&b, "%s, %s in %s (%s checked, %s)\n", count(r.Errors, "error"), count(r.Warnings, "warning"), where, count(r.Objects, "object"), operators)
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+func printFinding(b *strings.Builder, f diagnosis.Finding) {
+	fmt.Fprintf(b, "%s: %s: %s\n  why: %s\n  fix: %s\n",
+		f.Severity, line(f.Object.String()), line(f.Reason), line(strings.TrimSuffix(f.Message, "; "+f.Fix)), line(f.Fix))
+	if n := len(f.Affects); n > 0 {
+		var names []string
+		for _, a := range f.Affects[:min(n, mostAffected)] {
+			names = append(names, a.String())
+		}
+		more := ""
+		if n > mostAffected {
+			more = fmt.Sprintf(" and %d more", n-mostAffected)
+		}
+		fmt.Fprintf(b, "  affects: %s%s\n", line(strings.Join(names, ", ")), more)
+	}
+	b.WriteString("\n")
 }

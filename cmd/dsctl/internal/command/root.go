@@ -101,5 +101,5 @@ func (o *options) addOutput(c *cobra.Command, formats ...string) {
 
 // addNamespaces adds the flag --all-namespaces.
 func (o *options) addNamespaces(c *cobra.Command) {
-	c.Flags().BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "Report on all namespaces.")
+	c.Flags().BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "Use all namespaces.")
 }
