@@ -207,6 +207,49 @@ metadata: {name: prod}
 				Fix: "see the operator's log and the runbook under DirectSecretsQueueStuck; to try again now: dsctl refresh externalsecret/db -n shop",
 			}},
 		},
+		"Gone": {
+			reason:   "an object that is Ready without a Secret may have a misspelt key",
+			manifest: using + `status: {conditions: [{type: Ready, status: "True", reason: SecretDeleted, message: nothing there}]}` + "\n---" + prod,
+			want: []Finding{{
+				Severity: Warning, Object: db, Reason: "SecretDeleted", Message: "nothing there",
+				Fix: "if you did not expect it, correct remoteRef.key, or set spec.target.deletionPolicy: Retain while you look",
+			}},
+		},
+		"ClassUnserved": {
+			reason: "a store of a class that no operator has is never validated",
+			manifest: `
+kind: AWSSecretsManager
+metadata: {name: prod}
+spec: {controller: nightly}`,
+			want: []Finding{{
+				Severity: Error, Object: store, Reason: "ProviderNotRunning", Message: `no running operator serves controller class "nightly"`,
+				Fix: "correct spec.controller, or start an operator with --controller-class=nightly",
+			}},
+		},
+		"OtherNamespace": {
+			reason:   "an operator of chosen namespaces serves no other",
+			manifest: prod,
+			change:   func(s *snapshot.Snapshot) { s.Operators[0].Namespaces = []string{"other"} },
+			want: []Finding{{
+				Severity: Error, Object: snapshot.Ref{Kind: "AWSSecretsManager"}, Reason: "ProviderNotRunning", Message: "no running module serves AWSSecretsManager",
+				Fix:     "enable the module of aws.direct-secrets.io in the chart (NAME.enabled=true); if it is enabled, see: kubectl get pods,leases -A | grep direct-secrets.io",
+				Affects: []snapshot.Ref{store},
+			}},
+		},
+		"Skewed": {
+			reason: "modules that are too far apart are named",
+			change: func(s *snapshot.Snapshot) {
+				older := awsOperator
+				older.Name, older.Version = "provider-vault", "v0.1.0"
+				s.Operators[0].Version = "v0.3.0"
+				s.Operators = append(s.Operators, older)
+			},
+			want: []Finding{{
+				Severity: Warning, Object: snapshot.Ref{Group: "coordination.k8s.io", Kind: "Lease", Namespace: "direct-secrets", Name: "provider-aws"}, Reason: "VersionSkew",
+				Message: "provider-aws is built with common v0.3.0 and provider-vault with common v0.1.0: objects that use both are not synced",
+				Fix:     "upgrade the older module, so that their minor versions differ by one at most",
+			}},
+		},
 		"NotReconciled": {
 			reason:   "an object that an operator serves and has not looked at",
 			manifest: using + "---" + prod,
