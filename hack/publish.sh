@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
 # Publishes what `make images` and `make charts` have put into FOLDER/images and FOLDER/charts, signs it, and
 # attaches to each image where it comes from and what it is made of. It signs the checksums in FOLDER/dsctl-archives, which
-# `make dsctl` has written. The signatures are those of the workflow
-# that runs this: there is no key. Usage: publish.sh VERSION FOLDER
+# `make dsctl` has written. The signatures are those of the workflow that runs this: there is no key. Usage: publish.sh VERSION FOLDER
 #
 # It needs skopeo, helm, cosign and jq, and a login to the registry that docker's configuration knows.
 set -euo pipefail
@@ -47,7 +46,7 @@ for archive in "$folder"/images/*.tar; do
 	echo "$image:${version#v} $digest"
 done
 
-# Who has verified the signature of the checksums, has verified the archives.
+# A signature of the checksums verifies all archives of dsctl.
 cosign sign-blob --yes --bundle "$folder/dsctl-archives/SHA256SUMS.sigstore.json" "$folder/dsctl-archives/SHA256SUMS"
 
 for chart in "$folder"/charts/*.tgz; do
