@@ -118,6 +118,10 @@ images: ## Write an OCI archive per module into bin/images and print the digests
 	go run ./hack/image -version '$(IMAGE_VERSION)' -archs '$(ARCHS)' -out $(BIN)/images \
 		-revision "$$(test -n "$$(git status --porcelain)" || git rev-parse HEAD)" $(IMAGES)
 
+.PHONY: dsctl
+dsctl: ## Write an archive of dsctl per platform into bin/dsctl-archives, with checksums and the manifest for krew (IMAGE_VERSION).
+	@go run ./hack/image -version '$(IMAGE_VERSION)' -out $(BIN)/dsctl-archives -dsctl
+
 .PHONY: new-provider
 new-provider: $(TOOLS)/controller-gen ## Lay out the module provider-NAME with the Kind KIND (NAME=acme KIND=AcmeVault).
 	@hack/new-provider.sh "$(NAME)" "$(KIND)"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Publishes what `make images` and `make charts` have put into FOLDER/images and FOLDER/charts, signs it, and
-# attaches to each image where it comes from and what it is made of. The signatures are those of the workflow
-# that runs this: there is no key. Usage: publish.sh VERSION FOLDER
+# attaches to each image where it comes from and what it is made of. It signs the checksums in FOLDER/dsctl-archives, which
+# `make dsctl` has written. The signatures are those of the workflow that runs this: there is no key. Usage: publish.sh VERSION FOLDER
 #
 # It needs skopeo, helm, cosign and jq, and a login to the registry that docker's configuration knows.
 set -euo pipefail
@@ -45,6 +45,9 @@ for archive in "$folder"/images/*.tar; do
 	done
 	echo "$image:${version#v} $digest"
 done
+
+# A signature of the checksums verifies all archives of dsctl.
+cosign sign-blob --yes --bundle "$folder/dsctl-archives/SHA256SUMS.sigstore.json" "$folder/dsctl-archives/SHA256SUMS"
 
 for chart in "$folder"/charts/*.tgz; do
 	helm push "$chart" "oci://$registry/charts" --registry-config "${DOCKER_CONFIG:-$HOME/.docker}/config.json" 2>&1 | tee "$work/push"

@@ -11,9 +11,12 @@ import (
 
 // settings are the go command's settings that change a binary. What the user's environment says of
 // them must not reach an image. gRPC's traces would bring a page of text/template into it.
-func settings(arch string) []string {
+func settings(arch string) []string { return settingsOf("linux", arch) }
+
+// settingsOf are the settings for an operating system.
+func settingsOf(system, arch string) []string {
 	return []string{
-		"CGO_ENABLED=0", "GOOS=linux", "GOARCH=" + arch, "GOAMD64=v1", "GOARM64=v8.0",
+		"CGO_ENABLED=0", "GOOS=" + system, "GOARCH=" + arch, "GOAMD64=v1", "GOARM64=v8.0",
 		"GOFLAGS=-tags=grpcnotrace", "GOEXPERIMENT=", "GOFIPS140=off", "GOWORK=off",
 	}
 }
@@ -22,9 +25,9 @@ func settings(arch string) []string {
 func build(folder string, archs []string) ([]program, error) {
 	var out []program
 	for _, arch := range archs {
-		data, err := compile(folder, arch)
+		data, err := compile(folder, settings(arch), ".", "")
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("cannot build for %s: %w", arch, err)
 		}
 		terms, err := licences(folder, settings(arch), "-deps", ".")
 		if err != nil {
@@ -35,16 +38,17 @@ func build(folder string, archs []string) ([]program, error) {
 	return out, nil
 }
 
-// compile returns the static binary of the module in folder.
-func compile(folder, arch string) ([]byte, error) {
+// compile returns the static binary of a package of the module in folder; linker are further flags of the linker.
+func compile(folder string, env []string, main, linker string) ([]byte, error) {
 	work, err := os.MkdirTemp("", "image")
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = os.RemoveAll(work) }() // nothing of it is needed any more
 	binary := filepath.Join(work, "binary")
-	if _, err := goCommand(folder, settings(arch), "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w", "-o", binary, "."); err != nil {
-		return nil, fmt.Errorf("cannot build for %s: %w", arch, err)
+	flags := strings.TrimSpace("-s -w " + linker)
+	if _, err := goCommand(folder, env, "build", "-trimpath", "-buildvcs=false", "-ldflags", flags, "-o", binary, main); err != nil {
+		return nil, err
 	}
 	return os.ReadFile(binary)
 }

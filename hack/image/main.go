@@ -4,6 +4,8 @@
 //
 //	image -version 0.1.0 -archs 'amd64 arm64' -out bin/images provider-aws provider-vault
 //
+// With -dsctl it writes an archive of dsctl for each platform instead, with their checksums and the manifest for krew.
+//
 // It runs in the folder of the root module, whose go.mod pins the CA roots, and where the LICENSE is. Only the sources, the
 // versions of Go and of the modules, the flags and SOURCE_DATE_EPOCH decide what an image is.
 package main
@@ -24,7 +26,15 @@ func main() {
 	revision := flag.String("revision", "", "commit that the sources are of; empty where they are of none")
 	archs := flag.String("archs", "amd64 arm64", "architectures, as Go names them")
 	out := flag.String("out", "bin/images", "folder of the archives")
+	dsctl := flag.Bool("dsctl", false, "write archives of dsctl, and no images")
 	flag.Parse()
+	if *dsctl {
+		if err := saveDsctl(release{Version: *version}, *out); err != nil {
+			fmt.Fprintln(os.Stderr, "image:", err)
+			os.Exit(1)
+		}
+		return
+	}
 	if err := run(release{Version: *version, Revision: *revision}, strings.Fields(*archs), *out, flag.Args()); err != nil {
 		fmt.Fprintln(os.Stderr, "image:", err)
 		os.Exit(1)

@@ -187,7 +187,7 @@ func (m *Member) covers(namespace string) bool {
 
 // see notes a Lease as it is now.
 func (b *Board) see(l *coordinationv1.Lease) {
-	m, ok := decode(l)
+	m, ok := Decode(l)
 	if !ok {
 		b.gone(l.Name) // What cannot be read tells of nobody.
 		return

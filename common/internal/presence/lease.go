@@ -15,9 +15,9 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 )
 
-// label is on every Lease of a Member, and memberAnnotation holds what it tells.
+// Label is on every Lease of a Member, and memberAnnotation holds what it tells.
 const (
-	label            = v1alpha1.Group + "/presence"
+	Label            = v1alpha1.Group + "/presence"
 	memberAnnotation = v1alpha1.Group + "/member"
 )
 
@@ -66,9 +66,9 @@ func encode(m Member) (string, error) {
 	return string(raw), errors.Wrap(err, "cannot encode what this module tells")
 }
 
-// decode returns what a Lease tells; false if it cannot be told. Fields that this version does not know are
+// Decode returns what a Lease tells; false if it cannot be told. Fields that this version does not know are
 // passed over.
-func decode(l *coordinationv1.Lease) (Member, bool) {
+func Decode(l *coordinationv1.Lease) (Member, bool) {
 	var m Member
 	if err := json.Unmarshal([]byte(l.Annotations[memberAnnotation]), &m); err != nil {
 		return Member{}, false

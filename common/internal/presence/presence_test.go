@@ -159,8 +159,8 @@ func TestDecode(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			l := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{memberAnnotation: tc.annotation}}}
-			if m, ok := decode(l); ok != tc.want {
-				t.Errorf("\n%s\ndecode(): %+v, %t, want %t", tc.reason, m, ok, tc.want)
+			if m, ok := Decode(l); ok != tc.want {
+				t.Errorf("\n%s\nDecode(): %+v, %t, want %t", tc.reason, m, ok, tc.want)
 			}
 		})
 	}

@@ -26,7 +26,7 @@ func newLeases(mgr manager.Manager, namespace string) (cache.Cache, error) {
 	c, err := cache.New(mgr.GetConfig(), cache.Options{
 		HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(),
 		DefaultNamespaces:    map[string]cache.Config{namespace: {}},
-		DefaultLabelSelector: labels.SelectorFromSet(labels.Set{label: "true"}),
+		DefaultLabelSelector: labels.SelectorFromSet(labels.Set{Label: "true"}),
 		DefaultTransform:     cache.TransformStripManagedFields(),
 	})
 	return c, errors.Wrap(err, "cannot make the cache of Leases")

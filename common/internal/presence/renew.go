@@ -69,7 +69,7 @@ func (r *renewer) renew(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if _, ok := decode(lease); r.leads() || !ok {
+	if _, ok := Decode(lease); r.leads() || !ok {
 		tells = mine
 	}
 	if !absent && seen != "" && seen != lease.ResourceVersion && tells == lease.Annotations[memberAnnotation] {
@@ -92,7 +92,7 @@ func (r *renewer) renew(ctx context.Context) error {
 
 func (r *renewer) fill(lease *coordinationv1.Lease, tells string) {
 	lease.Namespace, lease.Name = r.key.Namespace, r.key.Name
-	metav1.SetMetaDataLabel(&lease.ObjectMeta, label, "true")
+	metav1.SetMetaDataLabel(&lease.ObjectMeta, Label, "true")
 	metav1.SetMetaDataAnnotation(&lease.ObjectMeta, memberAnnotation, tells)
 	now, seconds := metav1.NowMicro(), int32(max(1, r.timing.Duration/time.Second))
 	lease.Spec.HolderIdentity, lease.Spec.RenewTime, lease.Spec.LeaseDurationSeconds = &r.identity, &now, &seconds

@@ -1,0 +1,135 @@
+package change
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/yaml"
+
+	"github.com/direct-secrets/direct-secrets/cmd/dsctl/internal/snapshot"
+)
+
+func kind(group, name, plural string, namespaced bool, short ...string) snapshot.Kind {
+	return snapshot.Kind{GroupVersionKind: schema.GroupVersionKind{Group: group, Version: "v1alpha1", Kind: name}, Resource: plural, ShortNames: short, Namespaced: namespaced}
+}
+
+var (
+	external = kind("direct-secrets.io", "ExternalSecret", "externalsecrets", true, "des")
+	push     = kind("direct-secrets.io", "PushSecret", "pushsecrets", true, "dps")
+	cluster  = kind("direct-secrets.io", "ClusterExternalSecret", "clusterexternalsecrets", false, "dces")
+	store    = kind("aws.direct-secrets.io", "AWSSecretsManager", "awssecretsmanagers", true)
+	kinds    = []snapshot.Kind{external, push, cluster, store}
+)
+
+func object(t *testing.T, k snapshot.Kind, manifest string) *snapshot.Object {
+	t.Helper()
+	u := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal([]byte(manifest), &u.Object); err != nil {
+		t.Fatal(err)
+	}
+	o, err := snapshot.NewObject(k, u)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &o
+}
+
+func TestParseTarget(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason, arg string
+		want        string
+		err         string
+	}{
+		"Name":       {reason: "a name alone is that of an ExternalSecret", arg: "db", want: "ExternalSecret db"},
+		"Kind":       {reason: "the Kind may go before", arg: "pushsecret/db", want: "PushSecret db"},
+		"ShortName":  {reason: "short names count", arg: "dps/db", want: "PushSecret db"},
+		"Plural":     {reason: "so do plurals, with their group", arg: "externalsecrets.direct-secrets.io/db", want: "ExternalSecret db"},
+		"OtherGroup": {reason: "a Kind of ESO is not ours", arg: "externalsecrets.external-secrets.io/db", err: `externalsecrets.external-secrets.io/db: the cluster has no Kind "externalsecrets.external-secrets.io" of direct-secrets`},
+		"NoName":     {reason: "a Kind alone names nothing", arg: "pushsecret/", err: `"pushsecret/" has no name: write KIND/NAME`},
+		"WrongKind":  {reason: "a store is not refreshed", arg: "awssecretsmanager/prod", err: "awssecretsmanager/prod: this command is not for a AWSSecretsManager"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			target, err := ParseTarget(kinds, tc.arg, CanRefresh)
+			got, gotErr := "", ""
+			if err != nil {
+				gotErr = err.Error()
+			} else {
+				got = target.Kind.Kind + " " + target.Name
+			}
+			if diff := cmp.Diff([]string{tc.want, tc.err}, []string{got, gotErr}); diff != "" {
+				t.Errorf("%s: -want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestPatches(t *testing.T) {
+	t.Parallel()
+	suspend := func(o *snapshot.Object) ([]byte, error) { return SuspendPatch(o, true) }
+	resume := func(o *snapshot.Object) ([]byte, error) { return SuspendPatch(o, false) }
+	refresh := func(o *snapshot.Object) ([]byte, error) { return RefreshPatch(o, "now") }
+	const made = `metadata: {name: db, annotations: {direct-secrets.io/fan-out: "{}"}}`
+	cases := map[string]struct {
+		reason string
+		kind   snapshot.Kind
+		object string
+		patch  func(*snapshot.Object) ([]byte, error)
+		want   string
+		err    error
+	}{
+		"Suspend":          {reason: "the field is set", kind: external, object: `spec: {}`, patch: suspend, want: `{"spec":{"suspend":true}}`},
+		"SuspendAgain":     {reason: "nothing is to be done", kind: external, object: `spec: {suspend: true}`, patch: suspend},
+		"Resume":           {reason: "the field is removed: unset means false", kind: push, object: `spec: {suspend: true}`, patch: resume, want: `{"spec":{"suspend":null}}`},
+		"ResumeAgain":      {reason: "nothing is to be done", kind: push, object: `spec: {}`, patch: resume},
+		"SuspendCluster":   {reason: "a cluster Kind suspends what it makes", kind: cluster, object: `spec: {}`, patch: suspend, want: `{"spec":{"externalSecretSpec":{"suspend":true}}}`},
+		"ResumeCluster":    {reason: "and resumes it", kind: cluster, object: `spec: {externalSecretSpec: {suspend: true}}`, patch: resume, want: `{"spec":{"externalSecretSpec":{"suspend":null}}}`},
+		"SuspendMade":      {reason: "the change would be reverted", kind: external, object: made, patch: suspend, err: errMade},
+		"Refresh":          {reason: "an annotation asks", kind: external, object: `spec: {}`, patch: refresh, want: `{"metadata":{"annotations":{"direct-secrets.io/refresh-requested-at":"now"}}}`},
+		"RefreshMade":      {reason: "an annotation is not reverted", kind: external, object: made, patch: refresh, want: `{"metadata":{"annotations":{"direct-secrets.io/refresh-requested-at":"now"}}}`},
+		"RefreshCluster":   {reason: "a cluster Kind passes the request on", kind: cluster, object: `spec: {}`, patch: refresh, want: `{"spec":{"externalSecretMetadata":{"annotations":{"direct-secrets.io/refresh-requested-at":"now"}}}}`},
+		"RefreshSuspended": {reason: "it would be ignored", kind: external, object: `spec: {suspend: true}`, patch: refresh, err: errSuspended},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got, err := tc.patch(object(t, tc.kind, tc.object))
+			if diff := cmp.Diff(tc.want, string(got)); diff != "" {
+				t.Errorf("%s: -want, +got:\n%s", tc.reason, diff)
+			}
+			if diff := cmp.Diff(tc.err, err, cmpopts.EquateErrors()); diff != "" {
+				t.Errorf("%s: error: -want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestServed(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason string
+		kind   snapshot.Kind
+		object string
+		want   bool
+	}{
+		"Served":      {reason: "the status has the request", kind: external, object: `status: {observedRefreshRequest: now}`, want: true},
+		"Earlier":     {reason: "an earlier request is another", kind: external, object: `status: {observedRefreshRequest: before}`},
+		"AllStores":   {reason: "a push is served by all of its stores", kind: push, object: `status: {stores: [{observedRefreshRequest: now}, {observedRefreshRequest: now}]}`, want: true},
+		"SomeStores":  {reason: "not by one of them", kind: push, object: `status: {stores: [{observedRefreshRequest: now}, {}]}`},
+		"NoStoresYet": {reason: "nor by none", kind: push, object: `status: {}`},
+		"Cluster":     {reason: "a cluster Kind has no answer of its own", kind: cluster, object: `status: {}`},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := Served(object(t, tc.kind, tc.object), "now"); got != tc.want {
+				t.Errorf("%s: got %t", tc.reason, got)
+			}
+		})
+	}
+}

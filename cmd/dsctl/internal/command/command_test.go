@@ -1,0 +1,239 @@
+package command
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/rest"
+
+	"github.com/direct-secrets/direct-secrets/cmd/dsctl/internal/diagnosis"
+	"github.com/direct-secrets/direct-secrets/cmd/dsctl/internal/snapshot"
+)
+
+// run runs dsctl without a cluster, and returns what it prints, its errors, and its exit code.
+func run(t *testing.T, stdin string, args ...string) (out, errs string, code int) {
+	t.Helper()
+	var o, e bytes.Buffer
+	streams := genericiooptions.IOStreams{In: strings.NewReader(stdin), Out: &o, ErrOut: &e}
+	code = Run(t.Context(), args, streams, "v0.1.1", func(context.Context, *rest.Config, genericiooptions.IOStreams) error { return nil })
+	return o.String(), e.String(), code
+}
+
+const (
+	externalSecret = `
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: ignored}
+---
+apiVersion: direct-secrets.io/v1alpha1
+kind: ExternalSecret
+metadata: {name: db, namespace: shop}
+spec:
+  storeRef: {kind: VaultKV, name: kv}
+  target: {template: {mergePolicy: Merge, metadata: {labels: {team: "{{ .user }}"}}, data: {dsn: "{{ .user }}:{{ .password }}"}}}
+  dataFrom: [{extract: {key: shop/db}}]
+`
+	values = `remote: {shop/db: {user: shop, password: hunter2}}`
+)
+
+func TestRender(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason, manifest, values string
+		args                     []string
+		out, errs                string
+		code                     int
+	}{
+		"Names": {
+			reason: "without --show-values there are names and sizes", manifest: externalSecret, values: values,
+			out: "Secret shop/db of type Opaque\n  dsn: 12 bytes\n  password: 7 bytes\n  user: 4 bytes\n  labels: team\n",
+		},
+		"JSON": {
+			reason: "also as JSON", manifest: externalSecret, values: `{remote: {shop/db: {user: shop, password: ""}}}`, args: []string{"--output", "json"},
+			out: `[
+  {
+    "externalSecret": "db",
+    "namespace": "shop",
+    "secret": "db",
+    "type": "Opaque",
+    "data": [
+      {
+        "key": "dsn",
+        "bytes": 5
+      },
+      {
+        "key": "password",
+        "bytes": 0
+      },
+      {
+        "key": "user",
+        "bytes": 4
+      }
+    ],
+    "labels": [
+      "team"
+    ]
+  }
+]
+`,
+		},
+		"Values": {
+			reason: "with it there is the Secret", manifest: externalSecret, values: values, args: []string{"--show-values"},
+			out: `apiVersion: v1
+data:
+  dsn: c2hvcDpodW50ZXIy
+  password: aHVudGVyMg==
+  user: c2hvcA==
+kind: Secret
+metadata:
+  labels:
+    team: shop
+  name: db
+  namespace: shop
+type: Opaque
+`,
+		},
+		"TemplateError": {
+			reason: "an error of a template names the line and shows no value", manifest: strings.Replace(externalSecret, "{{ .password }}", "{{ .pasword }}", 1), values: values,
+			errs: "error: ExternalSecret db: spec.target.template.data[dsn]: line 1, column 16: there is no key \"pasword\"\n", code: ExitFailed,
+		},
+		"Misspelt": {
+			reason: "a field that no ExternalSecret has is an error", manifest: strings.Replace(externalSecret, "storeRef", "storRef", 1), values: values,
+			errs: `unknown field "storRef"`, code: ExitFailed,
+		},
+		"Nothing": {
+			reason: "a manifest without an ExternalSecret is an error", manifest: "kind: Secret", values: values,
+			errs: "holds no ExternalSecret", code: ExitFailed,
+		},
+		"Format": {
+			reason: "an unknown format is an error", manifest: externalSecret, values: values, args: []string{"-o", "xml"},
+			errs: "error: --output: \"xml\" is none of json, yaml\n", code: ExitFailed,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			file := filepath.Join(t.TempDir(), "values.yaml")
+			if err := os.WriteFile(file, []byte(tc.values), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			out, errs, code := run(t, tc.manifest, append([]string{"render", "-f", "-", "--values", file}, tc.args...)...)
+			if diff := cmp.Diff(tc.out, out); diff != "" || code != tc.code {
+				t.Errorf("%s: exit code %d, -want, +got:\n%s", tc.reason, code, diff)
+			}
+			if !strings.Contains(errs, tc.errs) || (tc.errs == "" && errs != "") {
+				t.Errorf("%s: errors:\n%s\nwant:\n%s", tc.reason, errs, tc.errs)
+			}
+			if strings.Contains(errs, "hunter2") || (tc.code != 0 && strings.Contains(out, "hunter2")) {
+				t.Errorf("%s: a value is printed: %s%s", tc.reason, out, errs)
+			}
+		})
+	}
+}
+
+func TestUsage(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason string
+		args   []string
+		errs   string
+	}{
+		"Unknown":      {reason: "an unknown command is an error", args: []string{"docter"}, errs: `unknown command "docter"`},
+		"NoSelection":  {reason: "what is to be changed must be named", args: []string{"suspend"}, errs: "name objects, or use either --all or --store"},
+		"TwoWays":      {reason: "in one way", args: []string{"refresh", "db", "--all"}, errs: "name objects, or use either --all or --store"},
+		"DiffNothing":  {reason: "a difference needs an object", args: []string{"diff"}, errs: "name ExternalSecrets, or use -f"},
+		"NoKubeconfig": {reason: "the demo uses no cluster of the environment", args: []string{"demo", "--context", "kind"}, errs: "--context needs --kubeconfig"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if _, errs, code := run(t, "", tc.args...); code != ExitFailed || !strings.Contains(errs, tc.errs) {
+				t.Errorf("%s: exit code %d: %s", tc.reason, code, errs)
+			}
+		})
+	}
+}
+
+func TestReport(t *testing.T) {
+	t.Parallel()
+	one := 1
+	object := func(name string) snapshot.Ref {
+		return snapshot.Ref{Kind: "ExternalSecret", Namespace: "shop", Name: name}
+	}
+	var findings []diagnosis.Finding
+	for i := range 12 {
+		findings = append(findings, diagnosis.Finding{Severity: diagnosis.Error, Object: object(fmt.Sprint(i)), Reason: "Conflict", Message: "no", Fix: "yes"})
+	}
+	store := diagnosis.Finding{Severity: diagnosis.Warning, Object: snapshot.Ref{Kind: "AWSSecretsManager", Namespace: "shop", Name: "prod"}, Reason: "AuthFailed", Message: "refused\nError: forged; allow it", Fix: "allow it"}
+	for i := range 7 {
+		store.Affects = append(store.Affects, object(fmt.Sprint(i)))
+	}
+	cases := map[string]struct {
+		reason string
+		report report
+		want   string
+	}{
+		"Affects": {
+			reason: "the fix is not printed twice, a line break forges no finding, and few affected objects are named",
+			report: report{Namespace: "shop", Objects: 8, Operators: &one, Warnings: 1, Findings: []diagnosis.Finding{store}},
+			want: `Warning: AWSSecretsManager shop/prod: AuthFailed
+  why: refused Error: forged
+  fix: allow it
+  affects: ExternalSecret shop/0, ExternalSecret shop/1, ExternalSecret shop/2, ExternalSecret shop/3, ExternalSecret shop/4 and 2 more
+
+0 errors, 1 warning in namespace shop (8 objects checked, 1 operator running)
+`,
+		},
+		"Alike": {
+			reason: "of many that are alike ten are printed, and the others counted",
+			report: report{Objects: 12, Errors: 12, Findings: findings},
+			want: strings.Repeat("x", 10) + `Error: 2 more of Kind ExternalSecret: Conflict
+  fix: yes
+  all: doctor --output json
+
+12 errors, 0 warnings in all namespaces (12 objects checked, operators unknown)
+`,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var b strings.Builder
+			if err := tc.report.print(&b); err != nil {
+				t.Fatal(err)
+			}
+			got := regexp.MustCompile(`Error: ExternalSecret shop/\d+: Conflict\n  why: no\n  fix: yes\n\n`).ReplaceAllString(b.String(), "x")
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s: -want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestLine(t *testing.T) {
+	t.Parallel()
+	if diff := cmp.Diff("a b  c[31m", line("a\nb\r\x1bc[31m")); diff != "" {
+		t.Errorf("a message of the cluster cannot forge lines or colours: -want, +got:\n%s", diff)
+	}
+}
+
+func TestCompletion(t *testing.T) {
+	t.Parallel()
+	out, _, code := run(t, "", "__complete", "doctor", "--output", "")
+	if code != 0 || !strings.HasPrefix(out, "json\n") {
+		t.Errorf("exit code %d: %s", code, out)
+	}
+	for _, shell := range []string{"bash", "zsh", "fish", "powershell"} {
+		if out, errs, code := run(t, "", "completion", shell); code != 0 || !strings.Contains(out, "dsctl") {
+			t.Errorf("%s: exit code %d: %s", shell, code, errs)
+		}
+	}
+}

@@ -1,0 +1,166 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/direct-secrets/direct-secrets/cmd/dsctl/internal/diagnosis"
+	"github.com/direct-secrets/direct-secrets/cmd/dsctl/internal/snapshot"
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+)
+
+// A report is what doctor prints with --output json.
+type report struct {
+	// Namespace is empty for all.
+	Namespace string `json:"namespace,omitempty"`
+	Objects   int    `json:"objects"`
+	// Operators that run; absent if they could not be read.
+	Operators *int                `json:"operators,omitempty"`
+	Errors    int                 `json:"errors"`
+	Warnings  int                 `json:"warnings"`
+	Findings  []diagnosis.Finding `json:"findings"`
+}
+
+func newDoctor(o *options) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "doctor",
+		Short: "Report what is wrong, why, and the fix",
+		Long: `doctor reads all Kinds of direct-secrets in a namespace or in the cluster, the operators that run, and your permissions.
+It reports each cause once, with the objects that it affects. It changes nothing.
+
+Exit codes: 0 no error, 1 it could not be checked, 2 at least one error. Warnings do not count.`,
+		Example: `  dsctl doctor -n shop
+  dsctl doctor -A --output json`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return o.doctor(c.Context()) },
+	}
+	o.addNamespaces(c)
+	o.addOutput(c, "json")
+	c.Flags().StringVar(&o.operatorNamespace, "operator-namespace", "direct-secrets",
+		"Namespace of the operators, where their Leases are looked for if you are not allowed to list Leases in all namespaces.")
+	return c
+}
+
+// needed are the requests that other commands of dsctl make, so that doctor reports those that are not allowed.
+func needed(namespace string) []snapshot.Refusal {
+	return []snapshot.Refusal{
+		{Verb: "patch", Resource: "externalsecrets." + v1alpha1.Group, Namespace: namespace, Purpose: "to refresh, suspend and resume"},
+		{Verb: "patch", Resource: "pushsecrets." + v1alpha1.Group, Namespace: namespace, Purpose: "to refresh, suspend and resume"},
+	}
+}
+
+func (o *options) doctor(ctx context.Context) error {
+	s, err := o.connect()
+	if err != nil {
+		return err
+	}
+	snap, err := s.Read(ctx, s.namespace)
+	if err != nil {
+		return err
+	}
+	if err := s.CheckAccess(ctx, snap, needed(s.namespace)); err != nil {
+		return err
+	}
+	snap.Program = o.program
+	r := newReport(snap, diagnosis.Diagnose(snap))
+	if o.output == "json" {
+		err = printJSON(o.Out, r)
+	} else {
+		err = r.print(o.Out)
+	}
+	if err == nil && r.Errors > 0 {
+		return errFound
+	}
+	return err
+}
+
+func newReport(s *snapshot.Snapshot, findings []diagnosis.Finding) report {
+	r := report{Namespace: s.Namespace, Objects: len(s.Objects), Findings: append([]diagnosis.Finding{}, findings...)}
+	if s.OperatorsKnown {
+		n := 0
+		for _, op := range s.Operators {
+			if !op.Expired {
+				n++
+			}
+		}
+		r.Operators = &n
+	}
+	for _, f := range findings {
+		if f.Severity == diagnosis.Error {
+			r.Errors++
+			continue
+		}
+		r.Warnings++
+	}
+	return r
+}
+
+// count returns a number of things.
+func count(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}
+
+const (
+	// mostAffected is how many affected objects the text names.
+	mostAffected = 5
+	// mostAlike is how many findings of a Kind, a reason and a fix the text has.
+	mostAlike = 10
+)
+
+func (r report) print(w io.Writer) error {
+	type likeness struct {
+		severity          diagnosis.Severity
+		kind, reason, fix string
+	}
+	var b strings.Builder
+	var order []likeness
+	seen := map[likeness]int{}
+	for _, f := range r.Findings {
+		l := likeness{f.Severity, f.Object.Kind, f.Reason, f.Fix}
+		if seen[l]++; seen[l] > mostAlike {
+			if seen[l] == mostAlike+1 {
+				order = append(order, l)
+			}
+			continue
+		}
+		printFinding(&b, f)
+	}
+	for _, l := range order {
+		fmt.Fprintf(&b, "%s: %d more of Kind %s: %s\n  fix: %s\n  all: doctor --output json\n\n", l.severity, seen[l]-mostAlike, l.kind, line(l.reason), line(l.fix))
+	}
+	where := "all namespaces"
+	if r.Namespace != "" {
+		where = "namespace " + r.Namespace
+	}
+	operators := "operators unknown"
+	if r.Operators != nil {
+		operators = count(*r.Operators, "operator") + " running"
+	}
+	fmt.Fprintf(&b, "%s, %s in %s (%s checked, %s)\n", count(r.Errors, "error"), count(r.Warnings, "warning"), where, count(r.Objects, "object"), operators)
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func printFinding(b *strings.Builder, f diagnosis.Finding) {
+	fmt.Fprintf(b, "%s: %s: %s\n  why: %s\n  fix: %s\n",
+		f.Severity, line(f.Object.String()), line(f.Reason), line(strings.TrimSuffix(f.Message, "; "+f.Fix)), line(f.Fix))
+	if n := len(f.Affects); n > 0 {
+		var names []string
+		for _, a := range f.Affects[:min(n, mostAffected)] {
+			names = append(names, a.String())
+		}
+		more := ""
+		if n > mostAffected {
+			more = fmt.Sprintf(" and %d more", n-mostAffected)
+		}
+		fmt.Fprintf(b, "  affects: %s%s\n", line(strings.Join(names, ", ")), more)
+	}
+	b.WriteString("\n")
+}

@@ -1,0 +1,168 @@
+package command
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/inspect"
+)
+
+// A rendered Secret without its values.
+type rendered struct {
+	ExternalSecret string            `json:"externalSecret"`
+	Namespace      string            `json:"namespace,omitempty"`
+	Secret         string            `json:"secret"`
+	Type           corev1.SecretType `json:"type,omitempty"`
+	// Absent is true where by deletionPolicy there is no Secret.
+	Absent      bool     `json:"absent,omitempty"`
+	Data        []datum  `json:"data,omitempty"`
+	Labels      []string `json:"labels,omitempty"`
+	Annotations []string `json:"annotations,omitempty"`
+}
+
+// A datum is a key with the size of its value.
+type datum struct {
+	Key   string `json:"key"`
+	Bytes int    `json:"bytes"`
+}
+
+func newRender(o *options) *cobra.Command {
+	manifest, values, show := "", "", false
+	c := &cobra.Command{
+		Use:   "render -f FILE --values FILE",
+		Short: "Render an ExternalSecret with values from a file, without a cluster",
+		Long: `render shows which Secret an ExternalSecret yields, with the values of a file in place of those of stores. It needs no cluster.
+It prints the names and sizes of keys. With --show-values it prints the Secret.
+
+The file of values is YAML:
+
+  remote:                          # remote secrets by key, of any store; what is not a string becomes JSON
+    shop/db: {user: shop, password: example}
+  stores:                          # remote secrets of one store
+    VaultKV/kv: {shop/token: example}
+  generators:
+    Password/db: {password: example}
+  templates:                       # contents of ConfigMaps and Secrets that templateFrom names
+    ConfigMap/app: {config.yaml: "password: {{ .password }}"}
+  metadata:                        # metadata such as tags, for find.tags and metadataPolicy: Fetch
+    shop/db: {team: shop}`,
+		Example: `  dsctl render -f externalsecret.yaml --values values.yaml
+  dsctl render -f externalsecret.yaml --values values.yaml --show-values`,
+		Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error { return o.render(manifest, values, show) },
+	}
+	o.addOutput(c, "json", "yaml")
+	addManifest(c, &manifest)
+	addValues(c, &values)
+	for _, f := range []string{"filename", "values"} {
+		_ = c.MarkFlagRequired(f) // The flag exists.
+	}
+	c.Flags().BoolVar(&show, "show-values", false, "Print the Secret with its values.")
+	return c
+}
+
+func addManifest(c *cobra.Command, to *string) {
+	c.Flags().StringVarP(to, "filename", "f", "", "Manifest with ExternalSecrets; - is standard input.")
+}
+
+func addValues(c *cobra.Command, to *string) {
+	c.Flags().StringVar(to, "values", "", "File with the values of stores and generators.")
+}
+
+func (o *options) render(manifest, values string, show bool) error {
+	all, err := o.readManifest(manifest, *o.config.Namespace)
+	if err != nil {
+		return err
+	}
+	remote, err := o.readValues(values)
+	if err != nil {
+		return err
+	}
+	results, secrets := []rendered{}, []*corev1.Secret{}
+	for _, es := range all {
+		s, err := inspect.Render(es, remote)
+		if err != nil {
+			return fmt.Errorf("ExternalSecret %s: %w", es.Name, err)
+		}
+		results = append(results, newRendered(es, s))
+		if s != nil {
+			secrets = append(secrets, s)
+		}
+	}
+	switch {
+	case show && o.output == "json":
+		return printJSON(o.Out, secrets)
+	case show:
+		return printYAML(o.Out, secrets)
+	case o.output == "json":
+		return printJSON(o.Out, results)
+	case o.output == "yaml":
+		return printYAML(o.Out, results)
+	}
+	for _, r := range results {
+		if err := r.print(o.Out); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// printYAML prints values as documents of YAML.
+func printYAML[T any](w io.Writer, all []T) error {
+	for i, v := range all {
+		raw, err := yaml.Marshal(v)
+		if err != nil {
+			return err
+		}
+		if i > 0 {
+			raw = append([]byte("---\n"), raw...)
+		}
+		if _, err := w.Write(raw); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func newRendered(es *v1alpha1.ExternalSecret, s *corev1.Secret) rendered {
+	r := rendered{ExternalSecret: es.Name, Namespace: es.Namespace, Secret: es.TargetName(), Absent: s == nil}
+	if s == nil {
+		return r
+	}
+	r.Type, r.Labels, r.Annotations = s.Type, slices.Sorted(maps.Keys(s.Labels)), slices.Sorted(maps.Keys(s.Annotations))
+	for _, k := range slices.Sorted(maps.Keys(s.Data)) {
+		r.Data = append(r.Data, datum{Key: k, Bytes: len(s.Data[k])})
+	}
+	return r
+}
+
+func (r rendered) print(w io.Writer) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "Secret %s", strings.Trim(r.Namespace+"/"+r.Secret, "/"))
+	if r.Absent {
+		b.WriteString(": none, by spec.target.deletionPolicy\n")
+	} else {
+		fmt.Fprintf(&b, " of type %s\n", r.Type)
+	}
+	for _, d := range r.Data {
+		fmt.Fprintf(&b, "  %s: %d bytes\n", d.Key, d.Bytes)
+	}
+	for _, l := range []struct {
+		what  string
+		names []string
+	}{{"labels", r.Labels}, {"annotations", r.Annotations}} {
+		if len(l.names) > 0 {
+			fmt.Fprintf(&b, "  %s: %s\n", l.what, strings.Join(l.names, ", "))
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}

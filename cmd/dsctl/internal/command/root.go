@@ -1,0 +1,105 @@
+// Package command has the commands of dsctl: their flags, and what they print.
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/rest"
+)
+
+// The exit codes.
+const (
+	// ExitFailed: the command failed.
+	ExitFailed = 1
+	// ExitFound: the command worked and found an error, or a difference.
+	ExitFound = 2
+)
+
+// errFound ends a command that worked and found something. It has been printed.
+var errFound = errors.New("found")
+
+// Demo shows an ExternalSecret become a Secret, in a cluster or, if that is nil, on a control plane of its own.
+type Demo func(ctx context.Context, cluster *rest.Config, streams genericiooptions.IOStreams) error
+
+// Run runs dsctl and returns its exit code.
+func Run(ctx context.Context, args []string, streams genericiooptions.IOStreams, version string, demo Demo) int {
+	root := New(streams, version, demo)
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	switch {
+	case err == nil:
+		return 0
+	case errors.Is(err, errFound):
+		return ExitFound
+	}
+	_, _ = fmt.Fprintln(streams.ErrOut, "error:", err)
+	return ExitFailed
+}
+
+// options are what commands share.
+type options struct {
+	genericiooptions.IOStreams
+
+	// program is how the user calls dsctl.
+	program           string
+	config            *genericclioptions.ConfigFlags
+	operatorNamespace string
+	allNamespaces     bool
+	output            string
+}
+
+// New returns the command dsctl.
+func New(streams genericiooptions.IOStreams, version string, demo Demo) *cobra.Command {
+	o := &options{IOStreams: streams, program: "dsctl", config: genericclioptions.NewConfigFlags(true).WithDiscoveryBurst(300).WithDiscoveryQPS(50)}
+	root := &cobra.Command{
+		Use:   "dsctl",
+		Short: "Find out what is wrong with synced secrets, and fix it",
+		Long: `dsctl reports on the objects of direct-secrets in a cluster. It prints no value of a secret unless --show-values is given.
+
+Exit codes: 0 nothing is wrong or different, 1 the command failed, 2 doctor found an error or diff a difference.`,
+		Version:       version,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Annotations:   map[string]string{},
+	}
+	if strings.HasPrefix(filepath.Base(os.Args[0]), "kubectl-") {
+		o.program = "kubectl direct-secrets"
+		root.Annotations[cobra.CommandDisplayNameAnnotation] = o.program
+	}
+	root.SetIn(streams.In)
+	root.SetOut(streams.Out)
+	root.SetErr(streams.ErrOut)
+	o.config.AddFlags(root.PersistentFlags())
+	root.AddCommand(newDoctor(o), newGet(o), newTree(o), newRefresh(o), newSuspend(o, true), newSuspend(o, false), newRender(o), newDiff(o), newDemo(o, demo))
+	for _, c := range root.Commands() {
+		c.Example = strings.ReplaceAll(c.Example, "  dsctl ", "  "+o.program+" ")
+	}
+	return root
+}
+
+// addOutput adds the flag --output with the formats of a command beside its text.
+func (o *options) addOutput(c *cobra.Command, formats ...string) {
+	c.Flags().StringVarP(&o.output, "output", "o", "", "Output format: "+strings.Join(formats, ", ")+". Default: text.")
+	c.PreRunE = func(*cobra.Command, []string) error {
+		for _, f := range append(formats, "") {
+			if o.output == f {
+				return nil
+			}
+		}
+		return fmt.Errorf("--output: %q is none of %s", o.output, strings.Join(formats, ", "))
+	}
+	_ = c.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp)) // The flag exists.
+}
+
+// addNamespaces adds the flag --all-namespaces.
+func (o *options) addNamespaces(c *cobra.Command) {
+	c.Flags().BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "Use all namespaces.")
+}

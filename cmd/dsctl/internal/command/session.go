@@ -1,0 +1,70 @@
+package command
+
+import (
+	"fmt"
+	"io"
+	"os"
+
+	"golang.org/x/term"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/discovery"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/direct-secrets/direct-secrets/cmd/dsctl/internal/reader"
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+)
+
+// A session is a connection to the cluster that the flags name.
+type session struct {
+	*reader.Reader
+
+	// namespace is empty for all.
+	namespace string
+}
+
+// connect opens a session. It makes no request.
+func (o *options) connect() (*session, error) {
+	cfg, err := o.config.ToRESTConfig()
+	if err != nil {
+		return nil, err
+	}
+	cfg.QPS, cfg.Burst = 50, 300 // As kubectl.
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			return nil, err
+		}
+	}
+	c, err := client.New(cfg, client.Options{Scheme: scheme})
+	if err != nil {
+		return nil, err
+	}
+	d, err := discovery.NewDiscoveryClientForConfig(cfg)
+	if err != nil {
+		return nil, err
+	}
+	s := &session{Reader: &reader.Reader{Client: c, Discovery: d, OperatorNamespace: o.operatorNamespace, Progress: progress(o.ErrOut)}}
+	if o.allNamespaces {
+		return s, nil
+	}
+	if s.namespace, _, err = o.config.ToRawKubeConfigLoader().Namespace(); err != nil {
+		return nil, fmt.Errorf("cannot tell the namespace: %w", err)
+	}
+	return s, nil
+}
+
+// progress returns a function that shows what is being read, on a terminal only. An empty text removes it.
+func progress(w io.Writer) func(string) {
+	f, ok := w.(*os.File)
+	if !ok || !term.IsTerminal(int(f.Fd())) {
+		return func(string) {}
+	}
+	const erase = "\r\x1b[K"
+	return func(text string) {
+		if text != "" {
+			text = "Reading " + text + " ..."
+		}
+		_, _ = fmt.Fprint(w, erase, text)
+	}
+}

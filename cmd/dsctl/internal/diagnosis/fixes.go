@@ -1,0 +1,89 @@
+package diagnosis
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/direct-secrets/direct-secrets/cmd/dsctl/internal/snapshot"
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+)
+
+// A fix returns what to do about an object.
+type fix func(s *snapshot.Snapshot, o *snapshot.Object) string
+
+// fixes are what to do for a reason of a condition, or for the class of an error. The message of the condition often has a
+// more exact advice, which goes first.
+var fixes = map[string]fix{
+	v1alpha1.ReasonStoreAuthFailed: func(_ *snapshot.Snapshot, o *snapshot.Object) string {
+		return fmt.Sprintf("compare the login and its permissions with the page of %s in docs/; a changed credential counts at once", o.Kind.Kind)
+	},
+	v1alpha1.ReasonStoreUnreachable: fixed("check DNS, NetworkPolicy, proxy and certificates between the operator's namespace and the address of the store"),
+	v1alpha1.ReasonInvalidSpec: func(_ *snapshot.Snapshot, o *snapshot.Object) string {
+		return "correct the field that the message names: kubectl edit " + kubectlName(o)
+	},
+	v1alpha1.ReasonForbidden: func(_ *snapshot.Snapshot, o *snapshot.Object) string {
+		return "have the quota, the admission policy, the operator's permission or the conditions of the cluster store changed; describe shows more: kubectl describe " + kubectlName(o)
+	},
+	v1alpha1.ReasonConflict: func(_ *snapshot.Snapshot, o *snapshot.Object) string {
+		if o.ExternalSecret == nil {
+			return "choose another name, or remove the other object"
+		}
+		return fmt.Sprintf("choose another spec.target.name, or end the other ownership; this shows the owner: kubectl get secret -n %s %s -o yaml --show-managed-fields", o.Meta.Namespace, o.ExternalSecret.TargetName())
+	},
+	v1alpha1.ReasonSecretMissing: func(_ *snapshot.Snapshot, o *snapshot.Object) string {
+		if o.ExternalSecret == nil || o.ExternalSecret.Spec.Target.CreationPolicy != v1alpha1.CreateMerge {
+			return "remove the finalizers of the Secret if their owner no longer exists"
+		}
+		return fmt.Sprintf("create Secret %s/%s, or set spec.target.creationPolicy: CreateOrMerge", o.Meta.Namespace, o.ExternalSecret.TargetName())
+	},
+	v1alpha1.ReasonVersionSkew:       fixed("upgrade the older of the two modules"),
+	v1alpha1.ReasonStoreNotReady:     fixed("fix the store that the message names"),
+	v1alpha1.ReasonPartlyProvisioned: fixed("see status.failedNamespaces"),
+	"NotFound":                       fixed("correct key, property or version of remoteRef, or create the remote secret; set optional: true if it can be absent"),
+	"Denied":                         fixed("allow the login of the store to read or write this key; the page of the Kind in docs/ lists the permissions"),
+	"Throttled":                      fixed("raise refreshInterval, or the quota of the provider; retrying with back-off until then"),
+	"Unavailable":                    fixed("check that the provider answers; retrying with back-off until then"),
+	"Invalid": func(_ *snapshot.Snapshot, o *snapshot.Object) string {
+		return "correct the spec or the remote value that the message names: kubectl edit " + kubectlName(o)
+	},
+	"Template": func(s *snapshot.Snapshot, o *snapshot.Object) string {
+		return "correct the template at the line that the message names, and try it offline: " + s.Program + " render -f FILE --values VALUES; or: kubectl edit " + kubectlName(o)
+	},
+}
+
+func fixed(text string) fix {
+	return func(*snapshot.Snapshot, *snapshot.Object) string { return text }
+}
+
+// advise returns why something fails and what to do. Messages of the operator say what is wrong and, after a semicolon,
+// what to do.
+func advise(s *snapshot.Snapshot, o *snapshot.Object, reason, message string) (why, todo string) {
+	class, rest, classed := strings.Cut(message, ": ")
+	known := fixes[reason]
+	if f := fixes[class]; classed && f != nil && !strings.Contains(class, " ") {
+		known = f
+	} else {
+		rest = message
+	}
+	if _, advice, ok := strings.Cut(rest, "; "); ok && advice != "" {
+		todo = advice
+	}
+	switch {
+	case reason == v1alpha1.ReasonForbidden && strings.Contains(message, "ResourceQuota"):
+		todo = "raise the quota: kubectl describe resourcequotas -n " + o.Meta.Namespace
+	case known == nil && todo == "":
+		todo = "see the reason in docs/runbook.md, and: kubectl describe " + kubectlName(o)
+	case known != nil && todo == "":
+		todo = known(s, o)
+	}
+	return message, todo
+}
+
+// kubectlName returns the arguments by which kubectl knows the object.
+func kubectlName(o *snapshot.Object) string {
+	name := o.Kind.GroupResource() + " " + o.Meta.Name
+	if o.Meta.Namespace != "" {
+		name += " -n " + o.Meta.Namespace
+	}
+	return name
+}

@@ -1,0 +1,75 @@
+// Package offline renders ExternalSecrets with values from a file, and compares the result with a Secret. It makes no
+// request.
+package offline
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/inspect"
+	"github.com/direct-secrets/direct-secrets/common/provider"
+)
+
+// file is what a file of values holds.
+type file struct {
+	// Remote are remote secrets of any store, by key. A string is the value as it is, anything else is JSON.
+	Remote map[string]json.RawMessage `json:"remote"`
+	// Stores are remote secrets of one store, by KIND/NAME and key. They go before Remote.
+	Stores map[string]map[string]json.RawMessage `json:"stores"`
+	// Metadata, such as tags, of remote secrets, by key.
+	Metadata map[string]map[string]string `json:"metadata"`
+	// Generators are generated values, by KIND/NAME and key.
+	Generators map[string]map[string]string `json:"generators"`
+	// Templates are the contents of ConfigMaps and Secrets that templateFrom names, by KIND/NAME and key.
+	Templates map[string]map[string]string `json:"templates"`
+}
+
+// ParseValues reads a file of values, in YAML or JSON. The error shows no value.
+func ParseValues(raw []byte) (inspect.Remote, error) {
+	f := file{}
+	// The error of the parser can hold a part of the file.
+	asJSON, err := yaml.YAMLToJSONStrict(raw)
+	if err != nil {
+		return inspect.Remote{}, fmt.Errorf("the values are no YAML in which each key is unique")
+	}
+	d := json.NewDecoder(bytes.NewReader(asJSON))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&f); err != nil {
+		return inspect.Remote{}, fmt.Errorf("the values must have the fields remote, stores, metadata, generators and templates, " +
+			"each a map; generators and templates hold strings")
+	}
+	return inspect.Remote{
+		Secrets: f.secrets,
+		Generated: func(g v1alpha1.StoreRef) map[string][]byte {
+			made := f.Generators[g.Kind+"/"+g.Name]
+			if made == nil {
+				return nil
+			}
+			out := map[string][]byte{}
+			for k, v := range made {
+				out[k] = []byte(v)
+			}
+			return out
+		},
+		Templates: func(kind, name string) map[string]string { return f.Templates[kind+"/"+name] },
+	}, nil
+}
+
+func (f *file) secrets(store v1alpha1.StoreRef) map[string]provider.Value {
+	all := map[string]provider.Value{}
+	for _, from := range []map[string]json.RawMessage{f.Remote, f.Stores[store.Kind+"/"+store.Name]} {
+		for k, raw := range from {
+			v := provider.Value{Key: k, Data: raw, Metadata: f.Metadata[k]}
+			var text string
+			if json.Unmarshal(raw, &text) == nil {
+				v.Data = []byte(text)
+			}
+			all[k] = v
+		}
+	}
+	return all
+}

@@ -1,0 +1,77 @@
+package reader
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	kerrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	"github.com/direct-secrets/direct-secrets/cmd/dsctl/internal/snapshot"
+	"github.com/direct-secrets/direct-secrets/cmd/dsctl/internal/tree"
+)
+
+// Tree reads what a tree shows beside the snapshot: workloads, and which Secrets exist, without their values. What the user
+// is not allowed to read is added to Refused.
+func (r *Reader) Tree(ctx context.Context, s *snapshot.Snapshot) (tree.Input, error) {
+	in := tree.Input{Snapshot: s}
+	for _, l := range tree.WorkloadLists() {
+		gvk, err := apiutil.GVKForObject(l, r.Client.Scheme())
+		if err != nil {
+			return in, err
+		}
+		kind := strings.TrimSuffix(gvk.Kind, "List")
+		err = r.pages(ctx, kind, l, s.Namespace, func(page client.ObjectList) { in.Workloads = append(in.Workloads, tree.Workloads(page)...) })
+		if err = refused(s, err, strings.ToLower(kind)+"s"); err != nil {
+			return in, err
+		}
+	}
+	secrets := &metav1.PartialObjectMetadataList{}
+	secrets.SetGroupVersionKind(schema.GroupVersionKind{Version: "v1", Kind: "SecretList"})
+	exist := map[types.NamespacedName]bool{}
+	err := r.pages(ctx, "Secret", secrets, s.Namespace, func(page client.ObjectList) {
+		for _, m := range page.(*metav1.PartialObjectMetadataList).Items {
+			exist[client.ObjectKeyFromObject(&m)] = true
+		}
+	})
+	r.Progress("")
+	if err == nil {
+		in.Exists = func(namespace, name string) bool {
+			return exist[types.NamespacedName{Namespace: namespace, Name: name}]
+		}
+	}
+	return in, refused(s, err, "secrets")
+}
+
+// refused adds what the user is not allowed to list to Refused. It returns any other error.
+func refused(s *snapshot.Snapshot, err error, resource string) error {
+	if !kerrors.IsForbidden(err) {
+		return err
+	}
+	s.Refused = append(s.Refused, snapshot.Refusal{Verb: "list", Resource: resource, Namespace: s.Namespace, Purpose: "to show the whole tree"})
+	return nil
+}
+
+// pages lists objects page by page into copies of an empty list.
+func (r *Reader) pages(ctx context.Context, kind string, empty client.ObjectList, namespace string, page func(client.ObjectList)) error {
+	for more, n := "", 1; ; n++ {
+		r.Progress(fmt.Sprintf("%ss, page %d", kind, n))
+		l := empty.DeepCopyObject().(client.ObjectList) // What is decoded into a list that is not empty can keep fields of before.
+		opts := []client.ListOption{client.Limit(pageSize), client.Continue(more)}
+		if namespace != "" {
+			opts = append(opts, client.InNamespace(namespace))
+		}
+		if err := r.Client.List(ctx, l, opts...); err != nil {
+			return fmt.Errorf("cannot list %ss: %w", kind, err)
+		}
+		page(l)
+		if more = l.GetContinue(); more == "" {
+			return nil
+		}
+	}
+}

@@ -1,0 +1,181 @@
+// Package tree follows secrets from their stores to the workloads that read them. It makes no request and sees no value.
+package tree
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/direct-secrets/direct-secrets/cmd/dsctl/internal/snapshot"
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+)
+
+// A Node is an object with what depends on it.
+type Node struct {
+	snapshot.Ref
+
+	// Ready is the status of that condition; empty for Kinds of others.
+	Ready  string `json:"ready,omitempty"`
+	Reason string `json:"reason,omitempty"`
+	// Note says what else there is to know, such as that the object does not exist.
+	Note     string `json:"note,omitempty"`
+	Children []Node `json:"children,omitempty"`
+}
+
+// A Workload reads Secrets of its namespace.
+type Workload struct {
+	snapshot.Ref
+
+	// Secrets are the names of those that it reads.
+	Secrets []string
+}
+
+// Input is what a tree is made from.
+type Input struct {
+	*snapshot.Snapshot
+
+	Workloads []Workload
+	// Exists reports whether a Secret exists; nil if Secrets could not be read.
+	Exists func(namespace, name string) bool
+}
+
+// Build returns a tree for each store and generator, those that do not exist included. An object that uses several is in
+// the tree of each.
+func Build(in Input) []Node {
+	var roots []Node
+	at := map[snapshot.Ref]int{}
+	root := func(n Node) int {
+		i, known := at[n.Ref]
+		if !known {
+			i = len(roots)
+			at[n.Ref], roots = i, append(roots, n)
+		}
+		return i
+	}
+	for i := range in.Objects {
+		if o := &in.Objects[i]; o.IsSource() {
+			root(node(o))
+		}
+	}
+	for i := range in.Objects {
+		o := &in.Objects[i]
+		n := in.dependent(o)
+		for _, u := range o.Uses() {
+			sources := in.Selected(u, o.Meta.Namespace)
+			for _, source := range sources {
+				r := root(node(source))
+				roots[r].Children = append(roots[r].Children, n)
+			}
+			if len(sources) == 0 && u.Selector == nil {
+				r := root(in.absent(u, o.Meta.Namespace))
+				roots[r].Children = append(roots[r].Children, n)
+			}
+		}
+	}
+	slices.SortStableFunc(roots, func(a, b Node) int { return a.Compare(b.Ref) })
+	return roots
+}
+
+// Of returns the trees of an object: its own, or those that it is in, without its siblings.
+func Of(roots []Node, match func(snapshot.Ref) bool) []Node {
+	var out []Node
+	for _, r := range roots {
+		if match(r.Ref) {
+			out = append(out, r)
+			continue
+		}
+		if r.Children = Of(r.Children, match); len(r.Children) > 0 {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+func node(o *snapshot.Object) Node {
+	n := Node{Ref: o.Ref(), Ready: "Unknown"}
+	if c := o.Ready(); c != nil {
+		n.Ready, n.Reason = string(c.Status), c.Reason
+	}
+	return n
+}
+
+// absent is a store or generator that an object in namespace refers to, and that was not read.
+func (in *Input) absent(u snapshot.Use, namespace string) Node {
+	n := Node{Ref: snapshot.Ref{Kind: u.Kind, Namespace: namespace, Name: u.Name}, Note: "does not exist"}
+	k := in.KindOf(&u.StoreRef)
+	if k == nil {
+		n.Note = "the cluster has no such Kind"
+		return n
+	}
+	n.Group = k.Group
+	if !k.Namespaced {
+		n.Namespace = ""
+	}
+	if slices.ContainsFunc(in.Refused, func(r snapshot.Refusal) bool { return r.Resource == k.GroupResource() }) {
+		n.Note = "you are not allowed to read it"
+	}
+	return n
+}
+
+// dependent is an object that uses stores, with its Secret and the workloads that read that.
+func (in *Input) dependent(o *snapshot.Object) Node {
+	n := node(o)
+	switch {
+	case o.ExternalSecret != nil && o.ExternalSecret.Spec.Target.CreationPolicy == v1alpha1.CreateNone:
+		n.Note = "writes no Secret"
+	case o.ExternalSecret != nil:
+		n.Children = []Node{in.secret(o.Meta.Namespace, o.ExternalSecret.TargetName())}
+	case o.PushSecret != nil:
+		n.Note = "pushes " + pushed(o.PushSecret)
+	}
+	return n
+}
+
+func pushed(ps *v1alpha1.PushSecret) string {
+	switch from := ps.Spec.Selector; {
+	case from.GeneratorRef != nil:
+		return from.GeneratorRef.Kind + " " + from.GeneratorRef.Name
+	case from.Secret != nil && from.Secret.Name != "":
+		return "Secret " + from.Secret.Name
+	}
+	return "Secrets by their labels"
+}
+
+func (in *Input) secret(namespace, name string) Node {
+	n := Node{Ref: snapshot.Ref{Kind: "Secret", Namespace: namespace, Name: name}}
+	if in.Exists != nil && !in.Exists(namespace, name) {
+		n.Note = "does not exist"
+	}
+	for _, w := range in.Workloads {
+		if w.Namespace == namespace && slices.Contains(w.Secrets, name) {
+			n.Children = append(n.Children, Node{Ref: w.Ref})
+		}
+	}
+	return n
+}
+
+// Text returns the trees as lines of text.
+func Text(roots []Node) string {
+	var b strings.Builder
+	for i := range roots {
+		roots[i].write(&b, "", "")
+	}
+	return b.String()
+}
+
+func (n *Node) write(b *strings.Builder, first, rest string) {
+	b.WriteString(first + n.String())
+	if n.Ready != "" {
+		b.WriteString(strings.TrimSuffix("  Ready="+n.Ready+" "+n.Reason, " "))
+	}
+	if n.Note != "" {
+		b.WriteString("  (" + n.Note + ")")
+	}
+	b.WriteString("\n")
+	for i := range n.Children {
+		if i == len(n.Children)-1 {
+			n.Children[i].write(b, rest+"└── ", rest+"    ")
+			continue
+		}
+		n.Children[i].write(b, rest+"├── ", rest+"│   ")
+	}
+}

@@ -1,0 +1,135 @@
+package inspect
+
+import (
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/internal/policy"
+	"github.com/direct-secrets/direct-secrets/common/internal/render"
+	"github.com/direct-secrets/direct-secrets/common/internal/target"
+	"github.com/direct-secrets/direct-secrets/common/provider"
+)
+
+// Remote are values to render an ExternalSecret with, in place of those of stores.
+type Remote struct {
+	// Secrets returns the remote secrets of a store by key. Versions of references are not looked at.
+	Secrets func(store v1alpha1.StoreRef) map[string]provider.Value
+	// Generated returns the values of a generator by key; nil if there are none.
+	Generated func(generator v1alpha1.StoreRef) map[string][]byte
+	// Templates returns the content of a ConfigMap or Secret that templateFrom names.
+	Templates func(kind, name string) map[string]string
+}
+
+// Render returns the Secret that an ExternalSecret yields, without what the operator adds to it; nil if by its
+// deletionPolicy there is none. It makes no request. The error names the field or the key, and shows no value.
+func Render(es *v1alpha1.ExternalSecret, remote Remote) (*corev1.Secret, error) {
+	plan, err := render.NewPlan(es)
+	if err != nil {
+		return nil, err
+	}
+	out, err := render.Read(es, plan, remote.answer)
+	if err != nil {
+		return nil, err
+	}
+	t := es.Spec.Target
+	switch policy.OnGone(t.DeletionPolicy, out.Gone != nil, out.Values) {
+	case policy.KeepAll:
+		return nil, out.Gone
+	case policy.DropSecret:
+		return nil, nil
+	case policy.DropKeys, policy.Fill:
+	}
+	texts := render.Texts{}
+	for _, ref := range plan.Texts {
+		texts[ref] = remote.Templates(ref.Kind(), ref.Name)
+	}
+	if out, err = render.Shape(es, plan, out, texts); err != nil {
+		return nil, err
+	}
+	s := &corev1.Secret{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: es.Namespace, Name: plan.Target, Labels: out.Labels, Annotations: out.Annotations},
+		Data:       out.Data,
+		Type:       corev1.SecretTypeOpaque,
+	}
+	if t.Template != nil && t.Template.Type != "" {
+		s.Type = corev1.SecretType(t.Template.Type)
+	}
+	if t.Immutable {
+		s.Immutable = &t.Immutable
+	}
+	return s, nil
+}
+
+// answer answers a read as a store that holds these values would.
+func (r Remote) answer(s render.Source) provider.Answer {
+	if s.Generator {
+		made := r.Generated(s.Store)
+		if made == nil {
+			return provider.Answer{Err: provider.NewError(provider.Unavailable, "there are no values of this generator")}
+		}
+		var a provider.Answer
+		for k, v := range made {
+			a.Found = append(a.Found, provider.Value{Key: k, Data: v})
+		}
+		return a
+	}
+	all := r.Secrets(s.Store)
+	if s.Search == (provider.Search{}) {
+		v, ok := all[s.Ref.Key]
+		if !ok {
+			return provider.Answer{Err: provider.NewError(provider.NotFound, "there is no value of this key")}
+		}
+		return provider.Answer{Value: v}
+	}
+	q, err := s.Search.Query()
+	if err != nil {
+		return provider.Answer{Err: err}
+	}
+	var a provider.Answer
+	for k, v := range all {
+		if strings.HasPrefix(k, q.Path) && (q.Name == nil || q.Name.MatchString(k)) && holds(v.Metadata, q.Tags) {
+			v.Key = k
+			a.Found = append(a.Found, v)
+		}
+	}
+	return a
+}
+
+// holds reports whether all tags are among the metadata.
+func holds(metadata, tags map[string]string) bool {
+	for k, v := range tags {
+		if have, ok := metadata[k]; !ok || have != v {
+			return false
+		}
+	}
+	return true
+}
+
+// Fields are the names of keys, labels and annotations that a field manager holds.
+type Fields = target.Fields
+
+// FieldsOf returns what a field manager holds of a Secret, by its managedFields.
+func FieldsOf(entries []metav1.ManagedFieldsEntry, manager string) Fields {
+	return target.FieldsOf(entries, manager)
+}
+
+// Keys returns the keys of a Secret that any field manager holds, for one that was read without its data.
+func Keys(entries []metav1.ManagedFieldsEntry) []string {
+	var all []string
+	for _, e := range entries {
+		all = append(all, target.FieldsOf(entries, e.Manager).Data...)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// IsOwn reports whether a label or annotation of a Secret is one that the operator writes for itself.
+func IsOwn(key string) bool {
+	prefix, _, _ := strings.Cut(key, "/")
+	return prefix == v1alpha1.Group || strings.HasSuffix(prefix, "."+v1alpha1.Group)
+}
