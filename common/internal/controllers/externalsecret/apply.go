@@ -146,7 +146,7 @@ func (p *applier) apply(ctx context.Context, s *subject, a *answer) (effect, err
 	switch {
 	case j.Action == policy.Nothing && proven, j.Action == policy.Keep:
 		return j.effect(versionOf(secret)), nil
-	case j.Action == policy.Create:
+	case j.Action == policy.Create && !p.overtaken(j, a):
 		if err := p.create(ctx, s, a, j); !kerrors.IsAlreadyExists(err) {
 			return effect{}, err
 		}
