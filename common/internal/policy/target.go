@@ -127,6 +127,8 @@ type Decision struct {
 	Fence bool
 	// Absent is true if the Secret shall not be there, since the provider has nothing to put into it.
 	Absent bool
+	// Unwatched is true if it is too costly to be told when the Secret changes, since it is large.
+	Unwatched bool
 	// Message says why, where a person should know.
 	Message string
 }
@@ -199,7 +201,7 @@ func existing(self Self, t Target, reading *Reading) Decision {
 	case t.Terminating:
 		return Decision{Action: Wait, Message: "the Secret is being deleted"}
 	case t.Crowded:
-		return Decision{Action: Refuse, Message: "the Secret carries the marks of 100 other ExternalSecrets, and no more may write it; remove the annotations direct-secrets.io/es.* of those that do not exist, or choose another spec.target.name"}
+		return Decision{Action: Refuse, Unwatched: true, Message: "the Secret carries the marks of 100 other ExternalSecrets, and no more may write it; remove the annotations direct-secrets.io/es.* of those that do not exist, or choose another spec.target.name"}
 	case reading == nil && self.wrote(t) && self.moved(t):
 		return Decision{Action: Own, Fence: true}
 	case t.Sealed:

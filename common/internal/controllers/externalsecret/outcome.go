@@ -77,6 +77,9 @@ func stopped(d policy.Decision, name, version string) *outcome {
 	case policy.Refuse:
 		v := status.Stalled(v1alpha1.ReasonSecretSyncedError, d.Message)
 		v.Class = provider.Invalid
+		if d.Unwatched {
+			return say(v, holdInterval)
+		}
 		return await(v, version)
 	case policy.Wait:
 		return await(status.Failed(v1alpha1.ReasonSecretMissing, fmt.Sprintf("Secret %q: %s; it comes back when its finalizers are gone", name, d.Message)), version)
