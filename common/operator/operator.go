@@ -102,7 +102,7 @@ const watchListGate = "KUBE_FEATURE_WatchListClient"
 
 // gcPercent is how much the heap grows between two collections, in percent; see runtime/debug. Go's default of
 // 100 costs memory that an operator which mostly waits does not need. GOGC overrides it.
-const gcPercent = 50
+const gcPercent = 40
 
 // Main parses the command line, runs until a signal comes, and returns the exit code.
 func (o *Operator) Main() int {

@@ -3,6 +3,7 @@ package provider
 import (
 	"context"
 	"io"
+	"time"
 
 	"github.com/direct-secrets/direct-secrets/common/internal/budget"
 )
@@ -55,9 +56,10 @@ func (l *limited) Read(p []byte) (int, error) {
 
 // Close implements io.Closer.
 func (l *limited) Close() error {
-	if l.counted > 0 {
+	if l.share != nil {
 		l.share.Add(-l.counted)
-		l.counted = 0
+		l.share.Spend(time.Now(), l.most-l.left)
+		l.share = nil
 	}
 	return l.ReadCloser.Close()
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"testing"
 	"testing/iotest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -78,5 +79,27 @@ func TestLimitAnswerCounts(t *testing.T) {
 	}
 	if n := shared.Used(); n != 0 {
 		t.Errorf("%d bytes count although all answers are closed", n)
+	}
+}
+
+// TestLimitAnswerSpends has answers fail all the time, since there is no room. What has arrived of them counts for what the tenant
+// may read in a time.
+func TestLimitAnswerSpends(t *testing.T) {
+	t.Parallel()
+	share := (&budget.Budget{}).Share("shop")
+	ctx := budget.With(t.Context(), share)
+	share.Add(budget.Own + 2*provider.MaxAnswer)
+	for range budget.Burst >> 20 {
+		body := provider.LimitAnswer(ctx, io.NopCloser(bytes.NewReader(make([]byte, 2<<20))), 4<<20)
+		for n := int64(0); n < 2<<20; {
+			read, _ := body.Read(make([]byte, 2<<20))
+			n += int64(read)
+		}
+		if err := errors.Join(body.Close(), body.Close()); err != nil {
+			t.Error(err)
+		}
+	}
+	if share.Wait(time.Now(), false) == 0 {
+		t.Error("answers that failed cost nothing")
 	}
 }

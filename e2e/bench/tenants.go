@@ -22,7 +22,7 @@ const (
 	// perTenant is how many objects a tenant keeps in step.
 	perTenant = 5
 	// newcomersOfTenants are created one after another, each by another tenant.
-	newcomersOfTenants = 150
+	newcomersOfTenants = 570
 )
 
 // Tenants measures how long new objects of ordinary tenants wait, and the operator's memory, alone and then beside ten
@@ -174,7 +174,7 @@ func tenantNewcomers(ctx context.Context, s *stack.Stack, v *vault, tenants []Ob
 	defer seen.stop()
 	var waits []time.Duration
 	for i := range newcomersOfTenants {
-		o := Object{NamespacedName: types.NamespacedName{Namespace: tenants[i*perTenant].Namespace, Name: "newcomer"}, Key: fmt.Sprintf("new/%d", i)}
+		o := Object{NamespacedName: types.NamespacedName{Namespace: tenants[i*perTenant%len(tenants)].Namespace, Name: fmt.Sprintf("newcomer-%d", i)}, Key: fmt.Sprintf("new/%d", i)}
 		if err := v.put(o); err != nil {
 			return nil, err
 		}

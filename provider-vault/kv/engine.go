@@ -23,9 +23,9 @@ type engine interface {
 	// query selects a version of a secret.
 	query(version string) (url.Values, error)
 	// value makes a Value of an answer; one without any value proves nothing.
-	value(ref provider.Ref, data json.RawMessage) (provider.Value, error)
+	value(ref provider.Ref, a session.Answer) (provider.Value, error)
 	// gone reports whether the answer to a read, refused with 404, says that the secret is deleted.
-	gone(data json.RawMessage) bool
+	gone(a session.Answer) bool
 
 	writing
 }
@@ -49,7 +49,7 @@ type kv1 struct{}
 func (kv1) version() string                  { return "1" }
 func (kv1) read(mount, key string) string    { return mount + "/" + key }
 func (kv1) list(mount, folder string) string { return mount + "/" + folder }
-func (kv1) gone(json.RawMessage) bool        { return false }
+func (kv1) gone(session.Answer) bool         { return false }
 
 func (kv1) query(version string) (url.Values, error) {
 	if version != "" && version != onlyVersion {
@@ -58,7 +58,11 @@ func (kv1) query(version string) (url.Values, error) {
 	return nil, nil
 }
 
-func (kv1) value(ref provider.Ref, data json.RawMessage) (provider.Value, error) {
+func (kv1) value(ref provider.Ref, a session.Answer) (provider.Value, error) {
+	data, err := session.Data[json.RawMessage](a)
+	if err != nil {
+		return provider.Value{}, lacking(ref)
+	}
 	v := provider.Value{Key: ref.Key, Data: data, Version: onlyVersion}
 	if ref.Metadata {
 		v.Metadata = map[string]string{}
@@ -96,10 +100,10 @@ type kv2Data struct {
 	} `json:"metadata"`
 }
 
-func (kv2) value(ref provider.Ref, data json.RawMessage) (provider.Value, error) {
-	var d kv2Data
-	if json.Unmarshal(data, &d) != nil || d.Metadata.Version == 0 {
-		return provider.Value{}, provider.NewError(provider.Unavailable, "%s: the answer of Vault lacks the value", about(ref))
+func (kv2) value(ref provider.Ref, a session.Answer) (provider.Value, error) {
+	d, err := session.Data[kv2Data](a)
+	if err != nil || d.Metadata.Version == 0 {
+		return provider.Value{}, lacking(ref)
 	}
 	v := provider.Value{Key: ref.Key, Data: d.Data, Version: strconv.FormatInt(d.Metadata.Version, 10)}
 	if ref.Metadata {
@@ -111,17 +115,21 @@ func (kv2) value(ref provider.Ref, data json.RawMessage) (provider.Value, error)
 	return v, objectIn(ref, d.Data)
 }
 
-func (kv2) gone(data json.RawMessage) bool {
-	var d kv2Data
-	return json.Unmarshal(data, &d) == nil && d.Metadata.Version > 0 && (d.Metadata.Deleted != "" || d.Metadata.Destroy)
+func (kv2) gone(a session.Answer) bool {
+	d, err := session.Data[kv2Data](a)
+	return err == nil && d.Metadata.Version > 0 && (d.Metadata.Deleted != "" || d.Metadata.Destroy)
 }
 
 // objectIn makes sure that there is a JSON object.
 func objectIn(ref provider.Ref, data json.RawMessage) error {
 	if !bytes.HasPrefix(bytes.TrimSpace(data), []byte("{")) {
-		return provider.NewError(provider.Unavailable, "%s: the answer of Vault lacks the value", about(ref))
+		return lacking(ref)
 	}
 	return nil
+}
+
+func lacking(ref provider.Ref) error {
+	return provider.NewError(provider.Unavailable, "%s: the answer of Vault lacks the value", about(ref))
 }
 
 // notThere tells apart what a 404 can mean.

@@ -2,7 +2,6 @@ package kv
 
 import (
 	"context"
-	"encoding/json"
 	"iter"
 	"net/http"
 	"net/url"
@@ -168,10 +167,10 @@ func (c *Client) listOne(ctx context.Context, folder string) ([]string, error) {
 	case err != nil:
 		return nil, session.Explain(err, what)
 	}
-	var list struct {
+	list, err := session.Data[struct {
 		Keys *[]string `json:"keys"`
-	}
-	if json.Unmarshal(a.Data, &list) != nil || list.Keys == nil {
+	}](a)
+	if err != nil || list.Keys == nil {
 		return nil, provider.NewError(provider.Unavailable, "%s: the answer of Vault lacks the list", what)
 	}
 	keys := *list.Keys

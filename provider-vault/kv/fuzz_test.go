@@ -39,8 +39,8 @@ func FuzzKeys(f *testing.F) {
 func FuzzAnswers(f *testing.F) {
 	for _, raw := range []string{
 		`{"errors":[]}`, `{"errors":["x"]}`, `{"errors":null}`, `{"errors":[],"warnings":["x"]}`, `<html>`, ``, `null`, `[]`, `{"data":null}`,
-		`{"data":{"a":"b"},"metadata":{"version":3,"custom_metadata":{"a":"b"}}}`, `{"data":null,"metadata":{"version":1,"destroyed":true}}`,
-		`{"data":{},"metadata":{"version":1e9}}`, `{"data":[],"metadata":{"version":-1}}`,
+		`{"data":{"data":{"a":"b"},"metadata":{"version":3,"custom_metadata":{"a":"b"}}}}`, `{"data":{"data":null,"metadata":{"version":1,"destroyed":true}}}`,
+		`{"data":{"data":{},"metadata":{"version":1e9}}}`, `{"data":{"data":[],"metadata":{"version":-1}}}`, `{"data":[]}`, `{"data":{"a":"b"}}`,
 	} {
 		f.Add(http.StatusNotFound, []byte(raw))
 		f.Add(http.StatusOK, []byte(raw))
@@ -57,7 +57,7 @@ func FuzzAnswers(f *testing.F) {
 			t.Errorf("status %d, %q is NotFound before the mount is known", status, raw)
 		}
 		for _, e := range []engine{kv1{}, kv2{}} {
-			v, err := e.value(provider.Ref{Key: "a", Metadata: true}, raw)
+			v, err := e.value(provider.Ref{Key: "a", Metadata: true}, session.Answer{Raw: raw})
 			if err == nil && (v.Version == "" || v.Metadata == nil || e.version() == "2" && !json.Valid(v.Data)) {
 				t.Errorf("%q yields %+v", raw, v)
 			}

@@ -15,6 +15,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/direct-secrets/direct-secrets/common/provider"
+	"github.com/direct-secrets/direct-secrets/provider-vault/session"
 )
 
 const (
@@ -209,11 +210,11 @@ func (m kv2Metadata) token() string {
 }
 
 // has reports whether a version that was read is the current one of the same secret.
-func (m kv2Metadata) has(data json.RawMessage) bool {
-	var d struct {
+func (m kv2Metadata) has(a session.Answer) bool {
+	d, err := session.Data[struct {
 		Metadata kv2Version `json:"metadata"`
-	}
-	return json.Unmarshal(data, &d) == nil && d.Metadata == m.version()
+	}](a)
+	return err == nil && d.Metadata == m.version()
 }
 
 func (m kv2Metadata) settings(key string) (settings, error) {

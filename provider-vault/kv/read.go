@@ -2,7 +2,6 @@ package kv
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -27,13 +26,13 @@ func (c *Client) Get(ctx context.Context, ref provider.Ref) (provider.Value, err
 	path := c.engine.read(c.mount, ref.Key)
 	a, err := c.read(ctx, path, query)
 	if err == nil {
-		return c.engine.value(ref, a.Data)
+		return c.engine.value(ref, a)
 	}
 	var r *session.Refusal
 	switch {
 	case !errors.As(err, &r):
 		return provider.Value{}, session.Explain(err, about(ref))
-	case r.Status == http.StatusNotFound && c.engine.gone(a.Data):
+	case r.Status == http.StatusNotFound && c.engine.gone(a):
 		return provider.Value{}, provider.NewError(provider.NotFound, "%s: has been deleted", about(ref))
 	case r.Status == http.StatusNotFound:
 		return provider.Value{}, c.missing(ctx, r, about(ref))
@@ -96,7 +95,7 @@ func (c *Client) checkMounted(ctx context.Context) error {
 	if err != nil {
 		return session.Explain(err, "spec.path: asking what is mounted there")
 	}
-	if err := c.suits(a.Data); err != nil {
+	if err := c.suits(a); err != nil {
 		return err
 	}
 	c.mounted.Store(true)
@@ -104,12 +103,12 @@ func (c *Client) checkMounted(ctx context.Context) error {
 }
 
 // suits compares what Vault says of a mount with the store.
-func (c *Client) suits(data json.RawMessage) error {
-	var m api.MountOutput
-	var at struct {
+func (c *Client) suits(a session.Answer) error {
+	m, err := session.Data[api.MountOutput](a)
+	at, pathErr := session.Data[struct {
 		Path string `json:"path"`
-	}
-	if json.Unmarshal(data, &m) != nil || json.Unmarshal(data, &at) != nil {
+	}](a)
+	if err != nil || pathErr != nil {
 		return provider.NewError(provider.Unavailable, "spec.path: the answer of Vault says nothing of the mount")
 	}
 	version := m.Options["version"]

@@ -35,8 +35,8 @@ func (e kv2) look(ctx context.Context, c *Client, key string) (kv2Metadata, erro
 	if err != nil {
 		return kv2Metadata{}, err
 	}
-	var m kv2Metadata
-	if json.Unmarshal(a.Data, &m) != nil || m.Created == "" {
+	m, err := session.Data[kv2Metadata](a)
+	if err != nil || m.Created == "" {
 		return kv2Metadata{}, provider.NewError(provider.Unavailable, "%s: the answer of Vault lacks the metadata", about(provider.Ref{Key: key}))
 	}
 	return m, nil
@@ -91,8 +91,8 @@ func (e kv2) current(ctx context.Context, c *Client, key string, m kv2Metadata) 
 	query := url.Values{"version": {strconv.FormatInt(m.Current, 10)}}
 	a, err := c.vault.Call(ctx, func(s *session.Session) (session.Answer, error) { return session.Read(ctx, s.Secrets, path, query) })
 	switch status := session.StatusOf(err); {
-	case status == http.StatusNotFound && e.gone(a.Data):
-		return provider.Value{}, m.has(a.Data), nil
+	case status == http.StatusNotFound && e.gone(a):
+		return provider.Value{}, m.has(a), nil
 	case err != nil:
 		err = c.refused(ctx, err, request{key: key, path: path, needs: "read"})
 		if provider.IsNotFound(err) {
@@ -100,8 +100,8 @@ func (e kv2) current(ctx context.Context, c *Client, key string, m kv2Metadata) 
 		}
 		return provider.Value{}, false, err
 	}
-	v, err = e.value(provider.Ref{Key: key}, a.Data)
-	return v, m.has(a.Data), err
+	v, err = e.value(provider.Ref{Key: key}, a)
+	return v, m.has(a), err
 }
 
 // put writes a value if a version is the current one; 0 is that of a secret that does not exist.
@@ -111,11 +111,11 @@ func (e kv2) put(ctx context.Context, c *Client, key string, data []byte, versio
 	if err != nil {
 		return v, 0, gone(err)
 	}
-	var made struct {
+	made, err := session.Data[struct {
 		kv2Version
 		Version int64 `json:"version"`
-	}
-	if json.Unmarshal(a.Data, &made) != nil || made.Version != version+1 || made.Created == "" {
+	}](a)
+	if err != nil || made.Version != version+1 || made.Created == "" {
 		return v, 0, provider.NewError(provider.Unavailable, "%s: the answer of Vault lacks the version", about(provider.Ref{Key: key}))
 	}
 	return made.kv2Version, made.Version, nil

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 	"github.com/hashicorp/vault/api"
 
 	"github.com/direct-secrets/direct-secrets/common/provider"
@@ -47,14 +48,30 @@ type token struct {
 
 // An Answer is what Vault says to a request that it grants, and to one for what is not there.
 type Answer struct {
-	Data json.RawMessage `json:"data"`
-	Auth *Grant          `json:"auth"`
+	Auth *Grant `json:"auth"`
 
 	LeaseID string `json:"lease_id"`       // empty where there is no lease
 	Lease   int64  `json:"lease_duration"` // seconds
 
 	// Raw is all of it.
 	Raw json.RawMessage `json:"-"`
+}
+
+var errNoData = errors.New("the answer of Vault has no data")
+
+// Data decodes the data of an answer; it returns an error where there is none. It makes no copy of all of it first, since it
+// can be large.
+func Data[T any](a Answer) (data T, _ error) {
+	var all struct {
+		Data *T `json:"data"`
+	}
+	if err := json.Unmarshal(a.Raw, &all); err != nil {
+		return data, err
+	}
+	if all.Data == nil {
+		return data, errNoData
+	}
+	return *all.Data, nil
 }
 
 // A Grant is the part of an answer that holds a token.
@@ -99,7 +116,7 @@ func Write(ctx context.Context, c *api.Client, path string, body any) (Answer, e
 	})
 }
 
-// decode makes an answer of what the SDK returns. A refusal comes with the data that a 404 has for
+// decode makes an answer of what the SDK returns. A refusal has its text as well, since a 404 has data for
 // deleted versions.
 func decode(resp *api.Response, err error) (a Answer, _ error) {
 	if resp == nil {
@@ -111,7 +128,7 @@ func decode(resp *api.Response, err error) (a Answer, _ error) {
 		return a, readErr
 	}
 	if resp.StatusCode >= http.StatusMultipleChoices {
-		_ = json.Unmarshal(raw, &a) // Proxies refuse in other formats.
+		a.Raw = raw
 		return a, refusalOf(resp.StatusCode, resp.Header, raw)
 	}
 	if err != nil {
@@ -190,13 +207,13 @@ func (s *Session) lookup(ctx context.Context) (token, error) {
 	if err != nil {
 		return token{}, err
 	}
-	var t struct {
+	t, err := Data[struct {
 		Accessor  string `json:"accessor"`
 		TTL       int64  `json:"ttl"`
 		Renewable bool   `json:"renewable"`
 		Uses      int64  `json:"num_uses"`
-	}
-	if json.Unmarshal(a.Data, &t) != nil {
+	}](a)
+	if err != nil {
 		return token{}, provider.NewError(provider.Unavailable, "the answer of Vault says nothing of the token")
 	}
 	s.worked.Store(true)

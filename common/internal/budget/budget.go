@@ -153,12 +153,23 @@ func (s *Share) Start() bool {
 	return true
 }
 
-// End ends a call whose answer had some bytes.
-func (s *Share) End(now time.Time, bytes int64) {
+// End ends a call.
+func (s *Share) End(now time.Time) {
 	s.budget.mu.Lock()
 	defer s.budget.mu.Unlock()
 	s.calls--
-	s.spent, s.at = s.debtLocked(now)+float64(Call+bytes), now
+	s.spendLocked(now, Call)
+}
+
+// Spend counts bytes that have arrived, also those of an answer that failed then.
+func (s *Share) Spend(now time.Time, bytes int64) {
+	s.budget.mu.Lock()
+	defer s.budget.mu.Unlock()
+	s.spendLocked(now, bytes)
+}
+
+func (s *Share) spendLocked(now time.Time, bytes int64) {
+	s.spent, s.at = s.debtLocked(now)+float64(bytes), now
 }
 
 func (s *Share) debtLocked(now time.Time) float64 {

@@ -89,7 +89,7 @@ func TestCalls(t *testing.T) {
 	if s.Start() {
 		t.Error("there are more calls than there may be")
 	}
-	s.End(time.Now(), 0)
+	s.End(time.Now())
 	if !s.Start() || !b.Share("other").Start() {
 		t.Error("a call has ended, and none may start")
 	}
@@ -119,7 +119,8 @@ func TestWait(t *testing.T) {
 			now := time.Now()
 			for _, n := range tc.ended {
 				s.Start()
-				s.End(now, n)
+				s.Spend(now, n)
+				s.End(now)
 			}
 			now = now.Add(tc.after)
 			got := wait{s.Wait(now, false), s.Wait(now, true)}

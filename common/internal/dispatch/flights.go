@@ -62,17 +62,18 @@ func (f *flights) join(read provider.Read, u Urgency, t *Ticket, now time.Time) 
 	e.tickets = append(e.tickets, t)
 }
 
-// leave takes a ticket off a read that was not sent yet.
-func (f *flights) leave(read provider.Read, t *Ticket) {
+// leave takes a ticket off a read that was not sent yet, and reports whether it was on it.
+func (f *flights) leave(read provider.Read, t *Ticket) bool {
 	e := f.entries[read]
 	if e == nil || e.sent || !slices.Contains(e.tickets, t) {
-		return
+		return false
 	}
 	e.tickets = slices.DeleteFunc(e.tickets, func(x *Ticket) bool { return x == t })
 	if len(e.tickets) == 0 {
 		f.remove(e)
 		delete(f.entries, read)
 	}
+	return true
 }
 
 // land hands the answers to entries out, and returns the tickets that are complete with them.

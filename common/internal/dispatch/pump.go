@@ -5,6 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
+
 	"github.com/direct-secrets/direct-secrets/common/internal/budget"
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
@@ -76,8 +78,12 @@ func (l *Loader) heldBackLocked(now time.Time, urgent bool) (time.Duration, bool
 	if !l.flights.share.Room(l.pace.expected*int64(l.pace.calls+l.pace.searching+1), maxTicket) {
 		return l.failOldLocked(now, busyWindow, provider.ErrNoRoom), true
 	}
-	wait := l.flights.share.Wait(now, urgent)
-	return wait, wait > 0
+	if wait := l.flights.share.Wait(now, urgent); wait > 0 {
+		err := provider.NewError(provider.Throttled, "held back because the stores of this namespace, or this cluster store, are asked too often or answer too much")
+		err.RetryAfter = wait
+		return l.failOldLocked(now, wait, err), true
+	}
+	return 0, false
 }
 
 // pumpSearchesLocked sends the searches that may be sent now, and returns when to look again; zero
@@ -151,9 +157,12 @@ func (l *Loader) endedLocked(answers []provider.Answer) {
 	var bytes int64
 	for _, a := range answers {
 		bytes += size(a)
+		if errors.Is(a.Err, provider.ErrNoRoom) {
+			bytes += provider.MaxAnswer // It was large, so fewer go at once from now on.
+		}
 	}
 	l.pace.expect(bytes)
-	l.flights.share.End(time.Now(), bytes)
+	l.flights.share.End(time.Now())
 }
 
 // counted returns the context of calls whose answers count for the tenant.

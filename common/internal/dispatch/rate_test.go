@@ -5,7 +5,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/direct-secrets/direct-secrets/common/internal/budget"
+	"github.com/direct-secrets/direct-secrets/common/provider"
 	"github.com/direct-secrets/direct-secrets/common/provider/fake"
 )
 
@@ -37,6 +40,53 @@ func TestRate(t *testing.T) {
 			t.Errorf("a new object waits for longer than %s", time.Since(begin))
 		}
 		a.take()
+		idle(t, l)
+	})
+}
+
+// TestRateIsTold has a tenant take far more than it may. What waits for it in vain says why, and is read once it is asked for again
+// later.
+func TestRateIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := connected(t, connectTo(filled(1, fake.BatchSize(1))), Options{})
+		l.flights.share.Spend(time.Now(), 3*budget.Burst+2*heldBackFor.Milliseconds()/1000*budget.Rate)
+		a := ask(l, New, "k0")
+		time.Sleep(heldBackFor + time.Second)
+		synctest.Wait()
+		if diff := cmp.Diff(same(string(provider.Throttled), "k0"), a.take()); diff != "" {
+			t.Errorf("a request that waits: -want, +got:\n%s", diff)
+		}
+		a = ask(l, New, "k0")
+		time.Sleep(2 * time.Minute)
+		synctest.Wait()
+		if outcome := a.take()["k0"]; outcome != string(provider.Throttled) {
+			t.Errorf("a request that waits again: %q", outcome)
+		}
+		a = ask(l, New, "k0")
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if diff := cmp.Diff(same("k0", "k0"), a.take()); diff != "" {
+			t.Errorf("a request when that is over: -want, +got:\n%s", diff)
+		}
+		idle(t, l)
+	})
+}
+
+// TestTooMuchIsNotRead asks for more than an object may read. Once that is known, the rest is not read.
+func TestTooMuchIsNotRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const secrets = 40
+		b := large(secrets)
+		l := connected(t, connectTo(b), Options{MaxCalls: 1})
+		a := ask(l, New, keys(0, secrets)...)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if len(a.take()) != secrets {
+			t.Error("not every secret has an answer")
+		}
+		if diff := cmp.Diff(maxTicket>>20+1, b.Reads()); diff != "" {
+			t.Errorf("reads: -want, +got:\n%s", diff)
+		}
 		idle(t, l)
 	})
 }

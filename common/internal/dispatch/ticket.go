@@ -72,11 +72,26 @@ func (t *Ticket) letGoLocked() {
 // maxTicket bounds the bytes that are read for one object. A Secret holds a quarter of it.
 const maxTicket = 4 << 20
 
+var errTooMuch = provider.NewError(provider.Invalid,
+	"what the object reads is more than %d MiB in all, and a Secret holds 1 MiB; read less, or split the object", maxTicket>>20)
+
+// giveUp fails what was not sent yet of a ticket that has more than it may already.
+func (t *Ticket) giveUp() {
+	if t.taken || t.bytes <= maxTicket {
+		return
+	}
+	for read := range t.results {
+		if t.loader.flights.leave(read, t) {
+			t.results[read] = provider.Answer{Err: errTooMuch}
+			t.missing--
+		}
+	}
+}
+
 // accept takes an answer, and holds it for as long as the ticket is not taken.
 func (t *Ticket) accept(a *answer) {
 	if t.bytes += size(a.answer); t.bytes > maxTicket {
-		t.results[a.read] = provider.Answer{Err: provider.NewError(provider.Invalid,
-			"what the object reads is more than %d MiB in all, and a Secret holds 1 MiB; read less, or split the object", maxTicket>>20)}
+		t.results[a.read] = provider.Answer{Err: errTooMuch}
 		return
 	}
 	t.results[a.read] = a.answer
@@ -90,6 +105,7 @@ func (t *Ticket) deliver(a *answer) bool {
 	switch {
 	case !t.taken:
 		t.accept(a)
+		t.giveUp()
 	case t.missing == 0:
 		t.results = nil
 	}
