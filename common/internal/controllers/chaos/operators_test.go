@@ -1,0 +1,135 @@
+package chaos_test
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/direct-secrets/direct-secrets/common/internal/testenv"
+	"github.com/direct-secrets/direct-secrets/common/provider/fake"
+	fakev1 "github.com/direct-secrets/direct-secrets/common/provider/fake/apis/v1alpha1"
+)
+
+// An instance is a running operator, and its way to the API server.
+type instance struct {
+	mu   sync.Mutex
+	cond *sync.Cond
+	// held requests wait; those of a dead one fail, and what was carried out of them it never learns.
+	held, dead bool
+
+	end context.CancelFunc
+	// ended is closed when it has ended.
+	ended chan struct{}
+}
+
+var errDead = errors.New("the process was killed")
+
+// wait returns when a request may go on.
+func (i *instance) wait() error {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	for i.held && !i.dead {
+		i.cond.Wait()
+	}
+	if i.dead {
+		return errDead
+	}
+	return nil
+}
+
+func (i *instance) set(held, dead bool) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.held, i.dead = held, dead
+	i.cond.Broadcast()
+}
+
+func (i *instance) wrap(next http.RoundTripper) http.RoundTripper {
+	return testenv.RoundTripper(func(r *http.Request) (*http.Response, error) {
+		if err := i.wait(); err != nil {
+			return nil, err
+		}
+		resp, err := next.RoundTrip(r)
+		if dead := i.wait(); dead != nil && err == nil {
+			_ = resp.Body.Close()
+			return nil, dead
+		}
+		return resp, err
+	})
+}
+
+func (i *instance) kill() {
+	i.set(false, true)
+	i.end()
+	<-i.ended
+}
+
+// operators are those that run over the whole cluster: mostly one, at times two that both take themselves for the leader.
+type operators struct {
+	t      *testing.T
+	server *fake.Server
+	// kills counts the operators that were killed, doubled those that ran beside another.
+	kills, doubled int
+}
+
+func (o *operators) start() *instance {
+	i := &instance{ended: make(chan struct{})}
+	i.cond = sync.NewCond(&i.mu)
+	e := testenv.On(o.t, testenv.Shared(o.t), "")
+	e.Config = rest.CopyConfig(e.Config)
+	e.Config.WrapTransport = i.wrap
+	op := e.Operator("provider-fake", fakev1.Group, append(o.server.Kinds(), o.server.GeneratorKinds()...))
+	ctx, cancel := context.WithCancel(context.Background())
+	i.end = cancel
+	go func() {
+		defer close(i.ended)
+		if err := op.Run(ctx); err != nil && ctx.Err() == nil {
+			o.t.Errorf("an operator ends: %v", err)
+		}
+	}()
+	return i
+}
+
+// run has operators come and go until ctx ends. What it does is drawn from a seed; when it does so is left to chance.
+func (o *operators) run(ctx context.Context, seed uint64) {
+	random := rand.New(rand.NewPCG(seed, 0))
+	current := o.start()
+	defer func() { current.kill() }()
+	pause := func(least, most time.Duration) bool {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-time.After(least + time.Duration(random.Int64N(int64(most-least)))):
+			return true
+		}
+	}
+	for pause(time.Second, 4*time.Second) {
+		switch random.IntN(3) {
+		case 0: // It dies, and the next one starts at once.
+			current.kill()
+			current = o.start()
+		case 1: // The next one starts before it has ended.
+			next := o.start()
+			o.doubled++
+			pause(time.Second, 3*time.Second)
+			current.kill()
+			current = next
+		case 2: // It is held up, the next one takes over, and then it goes on for a while.
+			current.set(true, false)
+			next := o.start()
+			o.doubled++
+			pause(time.Second, 3*time.Second)
+			current.set(false, false)
+			pause(100*time.Millisecond, time.Second)
+			current.kill()
+			current = next
+		}
+		o.kills++
+	}
+}
