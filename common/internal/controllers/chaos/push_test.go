@@ -29,6 +29,8 @@ type pusher struct {
 	deletes              bool
 	// firm is true once it was in step as it is now: what it pushes must be there from then on; guarded by the worker's lock.
 	firm bool
+	// from is what it alone pushed to, in step, before it was given another remoteKey; guarded, too.
+	from string
 }
 
 // A push is a sequence with PushSecrets that share sources and remote secrets.
@@ -84,6 +86,8 @@ func (p *push) look() {
 	for _, u := range p.pushers {
 		if _, there := p.backends[0].Value(p.remote(u.remote)); u.firm && !there {
 			p.never("%s is gone, and %s pushes to it", u.remote, u.name)
+		} else if _, before := p.backends[0].Value(p.remote(u.from)); u.from != "" && !there && !before {
+			p.never("%s is gone, and %s, to which %s pushes now, is not there yet", u.from, u.remote, u.name)
 		}
 	}
 	for remote, sources := range p.sourcesOf {
@@ -197,8 +201,9 @@ func (p *push) handOver() {
 // change writes the spec of an object anew.
 func (p *push) change(u *pusher, change func()) {
 	p.locked(func() {
-		u.firm = false
+		u.from = ""
 		change()
+		u.firm = false
 		p.uses(u)
 	})
 	p.note("%s from %s to %s, deletes %t", u.name, u.source, u.remote, u.deletes)
@@ -215,8 +220,13 @@ func (p *push) change(u *pusher, change func()) {
 func (p *push) retarget() {
 	u := p.any()
 	other := map[string]string{"r1": "r2", "r2": "r1"}[u.remote]
-	p.locked(func() { p.users[u.remote]["changed"] = true }) // What it made stays or goes, as its policy says then.
-	p.change(u, func() { u.remote = other })
+	p.change(u, func() {
+		if alone := len(p.users[u.remote]) == 1; alone && u.firm {
+			u.from = u.remote
+		}
+		p.users[u.remote]["changed"] = true // What it made stays or goes, as its policy says then.
+		u.remote = other
+	})
 }
 
 func (p *push) policy() {
