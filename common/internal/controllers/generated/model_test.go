@@ -1,14 +1,13 @@
 package generated_test
 
 import (
-	"flag"
 	"fmt"
-	"math/rand/v2"
 	"net/http"
 	"slices"
-	"sync"
 	"testing"
 	"time"
+
+	"pgregory.net/rapid"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/internal/testenv"
@@ -16,13 +15,10 @@ import (
 	fakev1 "github.com/direct-secrets/direct-secrets/common/provider/fake/apis/v1alpha1"
 )
 
-// generatorSeed begins the sequences: what one change passes is what the next is held against.
-var generatorSeed = flag.Uint64("generator.seed", 20261121, "seed of TestGeneratorModel; 0 takes any")
-
 const (
 	// generatorWorkers go through their sequences at the same time; each mostly waits.
 	generatorWorkers = 6
-	// generatorSteps is how many steps each of the generatorSequences has, which each worker goes through.
+	// generatorSteps is how many steps a sequence has.
 	generatorSteps = 12
 )
 
@@ -31,33 +27,24 @@ const (
 // revoked while a Secret holds it, and none is left.
 func TestGeneratorModel(t *testing.T) {
 	t.Parallel()
-	seed := *generatorSeed
-	if seed == 0 {
-		seed = rand.Uint64()
-	}
-	var wg sync.WaitGroup
-	for i := range generatorWorkers {
-		wg.Go(func() {
-			t.Run(fmt.Sprintf("Worker%d", i), func(t *testing.T) {
-				// Not by t.Parallel, which would run but one worker for each core.
-				g := genEnvOf(testenv.NewSerial(t), leased, func(o *fakev1.FakeGenerator) { o.Spec.TTL, o.Spec.RotationInterval = "1000h", "24h" })
-				for n := range generatorSequences {
-					m := &generatorModel{genEnv: g, name: fmt.Sprintf("db-%d", n), random: rand.New(rand.NewPCG(seed, uint64(i*generatorSequences+n)))}
-					t.Logf("seed %d, worker %d, sequence %d", seed, i, n)
-					m.sequence()
-				}
-			})
+	testenv.Sequences{Workers: generatorWorkers, Each: generatorSequences, Seeds: generatorSeeds, Random: generatorRandom}.Run(t,
+		func(t *testing.T, _ int) func(*rapid.T) {
+			g := genEnvOf(testenv.NewSerial(t), leased, func(o *fakev1.FakeGenerator) { o.Spec.TTL, o.Spec.RotationInterval = "1000h", "24h" })
+			count := 0
+			return func(rt *rapid.T) {
+				count++
+				m := &generatorModel{genEnv: g, name: fmt.Sprintf("db-%d", count), rt: rt}
+				m.sequence()
+			}
 		})
-	}
-	wg.Wait()
 }
 
 // generatorModel is the life of one object.
 type generatorModel struct {
 	*genEnv
-	random *rand.Rand
-	name   string
-	user   string
+	rt   *rapid.T
+	name string
+	user string
 	// rounds counts what was done, so that each is another.
 	rounds int
 	// lost is how many credentials may have been lost with an operator that ended before it could keep them.
@@ -65,8 +52,7 @@ type generatorModel struct {
 }
 
 func (m *generatorModel) sequence() {
-	policy := pick(m.random,
-
+	policy := testenv.Pick(m.rt, "policy",
 		func(*v1alpha1.ExternalSecret) {},
 		func(es *v1alpha1.ExternalSecret) { es.Spec.Target.CleanupPolicy = v1alpha1.CleanupNever },
 		func(es *v1alpha1.ExternalSecret) { es.Spec.Target.CreationPolicy = v1alpha1.CreateOrphan },
@@ -77,9 +63,9 @@ func (m *generatorModel) sequence() {
 	m.user = m.made(m.name, policy)
 	made := m.Backend.Count(fake.CallGenerate)
 	for range generatorSteps {
-		fault := pick(m.random, "", "", "target", "part", "target answers", "part answers", "status", "revocation")
-		action := pick(m.random, "request", "generator", "interval", "wipe", "label", "target", "again", "nothing")
-		restart := pick(m.random, "", "", "after", "while")
+		fault := testenv.Pick(m.rt, "fault", "", "", "target", "part", "target answers", "part answers", "status", "revocation")
+		action := testenv.Pick(m.rt, "action", "request", "generator", "interval", "wipe", "label", "target", "again", "nothing")
+		restart := testenv.Pick(m.rt, "restart", "", "", "after", "while")
 		if action == "again" && !stays {
 			continue // The Secret would go with the object.
 		}
@@ -128,8 +114,6 @@ func (m *generatorModel) sequence() {
 	}
 	m.end()
 }
-
-func pick[T any](random *rand.Rand, from ...T) T { return from[random.IntN(len(from))] }
 
 // end deletes the object and its Secret, after which nothing may be left.
 func (m *generatorModel) end() {

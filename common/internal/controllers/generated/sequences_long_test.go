@@ -2,5 +2,11 @@
 
 package generated_test
 
-// generatorSequences is how many each worker of TestGeneratorModel goes through.
-const generatorSequences = 3
+// generatorSequences is how many TestGeneratorModel goes through for each seed, unless -rapid.checks says.
+const (
+	generatorSequences = 30
+	generatorRandom    = true
+)
+
+// generatorSeeds are recorded: what one change passes is what the next is held against.
+var generatorSeeds = []uint64{20261121, 20261123}
